@@ -120,7 +120,7 @@ def compiled(loop: Loop) -> Loop:
     """Compile `loop` to machine code at its first call and store that on disk for the next process.
 
     Division follows numpy (no exception on zero). Floating point is never reordered or fused, so that a compiled loop
-    and its plain Python form, `compiled(loop).py_func`, agree to the last bit unless it divides by zero. The
+    and its plain Python form (`in_python`) agree to the last bit unless it divides by zero. The
     interpreter lock is released, so that other threads run, such as the one that ends a process whose parent has died.
     """
     return cast(Loop, _shared(_jitted(loop)))
@@ -144,6 +144,11 @@ def inlined(loop: Loop) -> Loop:
     A call counts the references to every array that it passes, which can take longer than the arithmetic of a step.
     """
     return cast(Loop, _jitted(loop, inline="always"))
+
+
+def in_python(loop: Loop) -> Loop:
+    """The plain Python form of a compiled `loop`: the same bits, and cheaper for a call that passes a generator."""
+    return cast(Loop, getattr(loop, "py_func", loop))
 
 
 def _shared(dispatcher: Any) -> Any:

@@ -13,8 +13,8 @@ and prove no privacy.
 
 import dataclasses
 import importlib
-import inspect
 import json
+import math
 import pickle
 import random
 import re
@@ -34,7 +34,6 @@ from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
 from bandits.environments.gap_profiles import Geometric, OneGap
 from bandits.environments.heavy_tails import S1, Pareto, TwoPoint
-from bandits.foreign_draws import clocks_ahead, foreign_generator
 from bandits.guarantees import ROUNDING, Guarantee, Scope
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
@@ -42,6 +41,7 @@ from bandits.policies.base import Policy, require_arm
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
+from bandits.trials import clock_ahead, noise_is_elsewhere
 
 HORIZON = 5_000
 SAVED = 7  # steps after which a run is saved and restored
@@ -106,9 +106,9 @@ def keeps_its_guarantee(policy: AnyPolicy) -> None:
     if guarantee.scope in (Scope.DECISION, Scope.NONE) or type(policy).ledger is Learner.ledger:
         return
     for arms, horizon in ((2, 2), (2, 100), (3, 2_000)):
-        found = policy.release_cost(arms, horizon, policy.domain)
-        assert found.verdict(guarantee) is not AuditVerdict.VIOLATED, (
-            f"the guarantee is violated with {arms} arms at horizon {horizon}: {found.bounds_of(guarantee)[0]}"
+        cost = policy.release_cost(arms, horizon, policy.domain)
+        assert cost.verdict(guarantee) is not AuditVerdict.VIOLATED, (
+            f"the guarantee is violated with {arms} arms at horizon {horizon}: {cost.bounds_of(guarantee)[0]}"
         )
         if guarantee.rho is not None:
             released = max(release.rho(policy.domain) for release in policy.ledger(arms, horizon))
@@ -156,27 +156,22 @@ def is_reproducible(policy: AnyPolicy) -> None:
 
 
 def draws_from_its_rng_alone(policy: AnyPolicy) -> None:
-    """The policy makes no generator with a fixed seed: all replications would draw the same noise."""
-    instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
-
-    def play(number: int) -> None:
-        policy.simulate(instance, HORIZON, checkpoints, stream("conformance", number))
-
-    files = {str(module.__file__) for module in _modules_of(policy) if module.__file__}
-    foreign = foreign_generator(play, files | {inspect.getfile(type(policy))})
-    assert foreign is None, f"{foreign} is made in every play; draw from the rng that is passed"
+    """The noise of a private policy comes from the generator that is passed: its arms depend on more than rewards."""
+    if policy.guarantee.private:
+        problem = "the arms depend on rewards and never on the rng that is passed: the noise comes from elsewhere"
+        assert not noise_is_elsewhere(policy, 3, HORIZON), problem
 
 
 def remembers_nothing(policy: AnyPolicy) -> None:
     """A play depends neither on earlier plays, nor on a clock, nor on state in the modules of the policy."""
     instance, checkpoints = accepted(policy)[0], checkpoint_grid(HORIZON)
 
-    def plays(of: AnyPolicy, *numbers: int) -> IntArray:
-        *_, last = (of.simulate(instance, HORIZON, checkpoints, stream("conformance", number)) for number in numbers)
+    def plays(one: AnyPolicy, *numbers: int) -> IntArray:
+        *_, last = (one.simulate(instance, HORIZON, checkpoints, stream("conformance", number)) for number in numbers)
         return last
 
     after = plays(policy, 0, 1)
-    with _afresh(policy) as fresh, clocks_ahead():
+    with _afresh(policy) as fresh, clock_ahead():
         alone = plays(fresh(), 1)
     assert (after == alone).all(), "a play depends on what was played before, or on a clock"
 
@@ -192,11 +187,14 @@ def batches_as_declared(policy: AnyPolicy) -> None:
     arms, steps = 3, HORIZON
     dearest = policy.release_cost(arms, steps, policy.domain).epsilon
     runs, rng = [policy.batched_run(arms, steps) for _ in range(2)], stream("conformance", 0)
-    epsilon = runs[0].epsilon
     assert dearest is not None, "the ledger has no pure epsilon, as a release of a batched_run has"
-    low, high = epsilon * (1 - ROUNDING), policy.guarantee.epsilon * (1 + ROUNDING)
-    assert dearest.kept >= low, f"a release costs {epsilon:g}, and the largest cost in the ledger is {dearest.kept:g}"
-    assert epsilon <= high, f"a release costs {epsilon:g}, and the guarantee is {policy.guarantee.epsilon:g}"
+    cost, most, promised = runs[0].epsilon, dearest.kept, policy.guarantee.epsilon
+    deviation = math.sqrt(2) / cost
+    if runs[0].rho is not None:
+        most = max(release.rho(policy.domain) for release in policy.ledger(arms, steps))
+        cost, promised, deviation = runs[0].rho, policy.guarantee.least_rho, math.sqrt(1 / (2 * runs[0].rho))
+    assert most >= cost * (1 - ROUNDING), f"a release costs {cost:g}, and the largest cost in the ledger is {most:g}"
+    assert cost <= promised * (1 + ROUNDING), f"a release costs {cost:g}, and the guarantee is {promised:g}"
     pulls = np.zeros(arms, dtype=np.int64)
     for t in range(1, steps + 1):
         arm, *other = [run.next_arm(rng) for run in runs]
@@ -210,7 +208,7 @@ def batches_as_declared(policy: AnyPolicy) -> None:
         assert len(set(due)) == len(due), f"arms {due} are due: one of them twice"
         assert (pulls[list(due)] > 0).all(), f"arms {due} are due: one of them was not pulled since its last release"
         if due:
-            sums = [float(pulls[one] * rng.random() + rng.laplace(scale=1 / epsilon)) for one in due]
+            sums = [float(pulls[one] * rng.random() + rng.laplace(scale=deviation / math.sqrt(2))) for one in due]
             for run in runs:
                 run.absorb(sums)
             assert not runs[0].due, "batches are still due after their release"
@@ -227,24 +225,24 @@ def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
     if module.__name__.partition(".")[0] in ("bandits", "__main__") or not getattr(module, "__file__", None):
         return []
     folder = Path(str(module.__file__)).parent
-    files = {name: getattr(of, "__file__", None) for name, of in sys.modules.items()}
+    files = {name: getattr(loaded, "__file__", None) for name, loaded in sys.modules.items()}
     return [sys.modules[name] for name, file in files.items() if file and Path(file).is_relative_to(folder)]
 
 
 @contextmanager
 def _afresh(policy: AnyPolicy) -> Iterator[Callable[[], AnyPolicy]]:
     """Unload the modules of a policy during the block; yields a function that imports them again for a fresh copy."""
-    cls, known = type(policy), {module.__name__: module for module in _modules_of(policy)}
-    if not known or "<locals>" in cls.__qualname__:
+    cls, modules = type(policy), {module.__name__: module for module in _modules_of(policy)}
+    if not modules or "<locals>" in cls.__qualname__:
         yield lambda: policy
         return
-    kept = {name: sys.modules[name] for name in list(sys.modules) if sys.modules[name] in known.values()}
+    kept = {name: sys.modules[name] for name in list(sys.modules) if sys.modules[name] in modules.values()}
 
     def made() -> AnyPolicy:
-        found: Any = importlib.import_module(cls.__module__)
+        fresh: Any = importlib.import_module(cls.__module__)
         for name in cls.__qualname__.split("."):
-            found = getattr(found, name)
-        again: AnyPolicy = found(
+            fresh = getattr(fresh, name)
+        again: AnyPolicy = fresh(
             **{field.name: getattr(policy, field.name) for field in dataclasses.fields(policy) if field.init}  # type: ignore[arg-type]  # every policy is one
         )
         return again

@@ -1,4 +1,4 @@
-"""Privacy guarantees of policies, as data."""
+"""Privacy guarantees of policies, as data; proofs of which implies which: guarantees.md."""
 
 import math
 from dataclasses import dataclass, replace
@@ -112,7 +112,7 @@ class Guarantee:
     def laplace(
         cls, epsilon: float, scope: Scope = Scope.TRANSCRIPT, neighbours: Neighbours = Neighbours.ONE_REWARD
     ) -> Self:
-        """Pure `epsilon` of Laplace noise on sums, with its rho (docs/theorems.md, 6.7).
+        """Pure `epsilon` of Laplace noise on sums, with its rho (guarantees.md, 6.7).
 
         All that `scope` covers must follow from the noisy sums. One reward may be in several, if they cost `epsilon`
         together. Not for a comparison with noise that is not released, as a sparse vector's.
@@ -137,7 +137,7 @@ class Guarantee:
         """The smallest delta for which (`epsilon`, delta)-privacy is known; 1 if nothing is known.
 
         Below the epsilon of the promise it is delta + (1 - delta) (e^promised - e^epsilon) / (1 + e^promised), the
-        best possible (Kairouz, Oh and Viswanath 2015; docs/theorems.md, 6.2).
+        best possible (Kairouz, Oh and Viswanath 2015; guarantees.md, 6.2).
         """
         if self.level is not None:
             return gaussian_delta(self.level, epsilon)
@@ -150,7 +150,7 @@ class Guarantee:
         return min(concentrated, self.delta + (1 - self.delta) * excess)
 
     def about(self, scope: Scope) -> Self | None:
-        """The guarantee about another scope that this one implies, None if none (docs/theorems.md, 6.1 and 6.4).
+        """The guarantee about another scope that this one implies, None if none (guarantees.md, 6.1 and 6.4).
 
         A local guarantee implies one about shuffled messages, that one about their sums (distributed), and that one
         about the transcript, with the same epsilon and delta. A purely epsilon-private transcript makes one decision,
@@ -169,24 +169,24 @@ class Guarantee:
         return replace(self, epsilon=2 * self.epsilon, scope=wider, rho=None)
 
     def implies(self, other: "Guarantee") -> bool:
-        """Whether every mechanism with this guarantee also has the `other` (docs/theorems.md, section 6)."""
+        """Whether every mechanism with this guarantee also has the `other` (guarantees.md, section 6)."""
         if not other.private:
             return True
-        known = self.about(other.scope) if self.neighbours is other.neighbours else None
-        if known is None:
+        own = self.about(other.scope) if self.neighbours is other.neighbours else None
+        if own is None:
             return False
         if other.level is not None:
-            return known._implied_level <= other.level * (1 + ROUNDING)
-        if other.rho is not None and known.least_rho > other.rho * (1 + ROUNDING):
+            return own.least_level <= other.level * (1 + ROUNDING)
+        if other.rho is not None and own.least_rho > other.rho * (1 + ROUNDING):
             return False
         if other.delta == 0:
-            return known.delta == 0 and known.epsilon <= other.epsilon * (1 + ROUNDING)
+            return own.delta == 0 and own.epsilon <= other.epsilon * (1 + ROUNDING)
         if other.rho is not None:
             return True
-        return known.delta_at(other.epsilon) <= other.delta * (1 + ROUNDING)
+        return own.delta_at(other.epsilon) <= other.delta * (1 + ROUNDING)
 
     @property
-    def _implied_level(self) -> float:
+    def least_level(self) -> float:
         """The least level of GDP that is known: infinite for a rho, or for one pair (epsilon, delta) with delta > 0."""
         if self.level is not None:
             return self.level

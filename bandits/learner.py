@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen
+from bandits.arrays import IntArray
+from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
@@ -31,6 +32,13 @@ class Environment(ABC):
     def number_of_arms(self) -> int:
         """K, the number of arms."""
 
+    def in_order(self, order: IntArray) -> "Environment":
+        """The environment with its arms in another order: arm `order`[i] of this one as arm i.
+
+        Raises `ParameterError` where that is not defined.
+        """
+        raise ParameterError("instance", f"the arms of {self.name} cannot be put in another order")
+
 
 Faced = TypeVar("Faced", bound=Environment, contravariant=True)
 
@@ -50,6 +58,9 @@ class Learner(ABC, Generic[Faced]):
     keeps_sums: whether the noise of every batch stays in the index of its arm for ever, so that a best arm with a bad
         start may be left for as long as the horizon. Such runs are rare and may carry the mean regret at long horizons:
         no number of plain runs shows it (`experiments.means`).
+    order_matters: whether the order of the arms changes what is lost, as where ties go to the first arm, or arms are
+        pulled for long one after the other. Every run of a cell then has the arms in a random order, so that the place
+        of the best arm favours nobody; `simulate`, `choices` and deployed runs have the order that they are given.
     """
 
     name: ClassVar[str]
@@ -60,6 +71,7 @@ class Learner(ABC, Generic[Faced]):
     domain: ClassVar[Domain] = Domain.UNIT
     time_grows: ClassVar[bool] = True
     keeps_sums: ClassVar[bool] = False
+    order_matters: ClassVar[bool] = False
 
     @property
     def guarantee(self) -> Guarantee:
@@ -135,7 +147,7 @@ class Learner(ABC, Generic[Faced]):
         """The cost of the transcript that follows from `releases`: by default no more, with a lower bound of 0."""
         if releases.epsilon is None:
             return releases
-        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen(releases.delta))
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen_bounds(releases.delta))
 
     def transcript_epsilon(self, arms: int, horizon: int, delta: float) -> Bounds:
         """The least epsilon at which the sequence of arms is (epsilon, delta)-private, between two bounds.

@@ -5,7 +5,7 @@ S is the sum of n independent rewards in [0, 1] with mean u and of m Laplace var
     cost_above: D+(S, n, m; u) = sup over 0 <= x < epsilon of x S - n log(1 - u + u e^x) + m log(1 - x^2 / epsilon^2),
     cost_below: D-(S, n, m; u) = D+(n - S, n, m; 1 - u).
 
-P(D+ >= c) <= e^-c and P(D- >= c) <= e^-c (docs/theorems.md, 8.1). S is not clipped to [0, n]. Without noise (m = 0), D+
+P(D+ >= c) <= e^-c and P(D- >= c) <= e^-c (noisy_sums.md, 8.1). S is not clipped to [0, n]. Without noise (m = 0), D+
 of S = n x is n d_epsilon(x, u), the private divergence of `bandits.divergences`, for x >= u. D+ is 0 where S <= n u,
 and decreasing and convex in u.
 """
@@ -21,13 +21,13 @@ HALVINGS = 48  # of an interval of means; at a minimum an error of the mean coun
 
 
 @compiled
-def tilted_mean(mean: float, tilt: float) -> float:
+def _tilted_mean(mean: float, tilt: float) -> float:
     """u e^x / (1 - u + u e^x): the mean of a Bernoulli(u) reward tilted by x >= 0."""
     return mean / (mean + (1 - mean) * math.exp(-tilt)) if mean > 0 else 0.0
 
 
 @compiled
-def log_moment(mean: float, tilt: float) -> float:
+def _log_moment(mean: float, tilt: float) -> float:
     """log(1 - u + u e^x), x >= 0."""
     if tilt < 30:
         return math.log1p(mean * math.expm1(tilt))
@@ -39,14 +39,14 @@ def best_tilt(total: float, count: float, batches: float, mean: float, epsilon: 
     """The x at which D+ takes its supremum: the root of a decreasing derivative, by Newton's method in a bracket."""
     if total <= count * mean:
         return 0.0
-    if batches == 0 and total >= count * tilted_mean(mean, epsilon):
+    if batches == 0 and total >= count * _tilted_mean(mean, epsilon):
         return epsilon
     low, high = 0.0, epsilon
     curve = count * mean * (1 - mean) + 2 * batches / epsilon**2
     tilt = min((total - count * mean) / max(curve, 1e-300), 0.9 * epsilon)
     for _ in range(NEWTON_STEPS):
         room = (epsilon - tilt) * (epsilon + tilt)
-        tilted = tilted_mean(mean, tilt)
+        tilted = _tilted_mean(mean, tilt)
         slope = total - count * tilted - 2 * batches * tilt / room
         if slope > 0:
             low = tilt
@@ -69,7 +69,7 @@ def cost_above(total: float, count: float, batches: float, mean: float, epsilon:
     noise = 0.0
     if batches > 0:
         noise = batches * (math.log1p(-tilt / epsilon) + math.log1p(tilt / epsilon))
-    return max(0.0, tilt * total - count * log_moment(mean, tilt) + noise)
+    return max(0.0, tilt * total - count * _log_moment(mean, tilt) + noise)
 
 
 @compiled

@@ -9,8 +9,9 @@ rewards in all the likelihood ratio of the tilted law to the true one is
 
     exp(-theta S) / E exp(-theta S),    E exp(-theta S) = (1 - p + p e^-theta)^n (1 - theta^2 / epsilon^2)^-m,
 
-a function of the noisy sum alone. A run with regret R gets the weight w = 1 / (ratio of the mixture), so that the mean
-of w R is unbiased, whatever the tilts, and w is at most 1 / (share of the true law): a defensive mixture (Hesterberg
+for normal noise of variance v, whose tilted law has the mean -theta v, with exp(m v theta^2 / 2) as the last factor: a
+function of the noisy sum alone. A run with regret R gets the weight w = 1 / (ratio of the mixture), so that the mean of
+w R is unbiased, whatever the tilts, and w is at most 1 / (share of the true law): a defensive mixture (Hesterberg
 1995; Owen and Zhou 2000). For a run that ends before m batches the ratio is that of the batches which it drew.
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import private_divergence
-from bandits.loops.batches import EXACT_KL_UCB, PRIVATE_IMED, Rule, batch_length, chosen
+from bandits.loops.batches import EXACT_KL_UCB, GAUSSIAN_KL_UCB, PRIVATE_IMED, Rule, arm_of_batch, batch_length
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import cost_below
 
@@ -38,7 +39,7 @@ class Tilts(NamedTuple):
     Attributes
     ----------
     batches: how many first batches of the best arm are tilted, shape (laws,).
-    thetas: by how much, 0 < theta < epsilon, shape (laws,).
+    thetas: by how much, theta > 0, and below epsilon where noise is Laplace, shape (laws,).
     """
 
     batches: IntArray
@@ -77,7 +78,7 @@ class Weighted(NamedTuple):
 def weighted_runs(
     means: FloatArray, horizon: int, rule: Rule, tilts: Tilts, runs: int, rng: np.random.Generator
 ) -> Weighted:
-    """Independent weighted runs of an index policy with Laplace noise that keeps its sums, on Bernoulli arms."""
+    """Independent weighted runs of an index policy that keeps its sums, on Bernoulli arms."""
     weights, pulls = _weighted_pulls(means, horizon, rule, tilts, runs, rng)
     return Weighted(weights, pulls @ (means.max() - means))
 
@@ -98,17 +99,17 @@ def _weighted_pulls(
         log_ratios[:] = 0.0
         begun = t = 0
         while t < horizon:
-            arm = begun if begun < arms else chosen(rule, counts, batches, sums, t + 1)
+            arm = begun if begun < arms else arm_of_batch(rule, counts, batches, sums, t + 1)
             begun = min(begun + 1, arms)
             steps = min(batch_length(rule, pulls[arm]), horizon - t)
             tilted = arm == best and law >= 0 and batches[arm] < tilts.batches[law]
             theta = tilts.thetas[law] if tilted else 0.0
-            released = rng.binomial(steps, tilted_mean(means[arm], theta)) + tilted_laplace(rule.epsilon, theta, rng)
+            released = rng.binomial(steps, tilted_mean(means[arm], theta)) + tilted_noise(rule, theta, rng)
             if arm == best:
-                for each in range(laws):
-                    if batches[arm] < tilts.batches[each]:
-                        theta = tilts.thetas[each]
-                        log_ratios[each] -= theta * released + log_moment(means[arm], steps, 1, rule.epsilon, theta)
+                for tilt in range(laws):
+                    if batches[arm] < tilts.batches[tilt]:
+                        theta = tilts.thetas[tilt]
+                        log_ratios[tilt] -= theta * released + log_moment(rule, means[arm], steps, 1, theta)
             pulls[arm] += steps
             t += steps
             counts[arm] += steps
@@ -127,6 +128,14 @@ def tilted_mean(mean: float, theta: float) -> float:
 
 
 @compiled
+def tilted_noise(rule: Rule, theta: float, rng: np.random.Generator) -> float:
+    """A draw of the noise of a batch, tilted by exp(-theta x)."""
+    if rule.kind == GAUSSIAN_KL_UCB:
+        return rng.normal(-theta / rule.epsilon**2, 1 / rule.epsilon)
+    return tilted_laplace(rule.epsilon, theta, rng)
+
+
+@compiled
 def tilted_laplace(epsilon: float, theta: float, rng: np.random.Generator) -> float:
     """A draw of the density proportional to exp(-epsilon |x| - theta x), 0 <= theta < epsilon.
 
@@ -140,10 +149,11 @@ def tilted_laplace(epsilon: float, theta: float, rng: np.random.Generator) -> fl
 
 
 @compiled
-def log_moment(mean: float, count: float, batches: float, epsilon: float, theta: float) -> float:
+def log_moment(rule: Rule, mean: float, count: float, batches: float, theta: float) -> float:
     """log E exp(-theta S) of the noisy sum S of `count` rewards in so many batches."""
-    noise = math.log1p(-theta / epsilon) + math.log1p(theta / epsilon)
-    return count * math.log1p(mean * math.expm1(-theta)) - batches * noise
+    share = theta / rule.epsilon
+    noise = share**2 / 2 if rule.kind == GAUSSIAN_KL_UCB else -math.log1p(-share) - math.log1p(share)
+    return count * math.log1p(mean * math.expm1(-theta)) + batches * noise
 
 
 def tilts_for(means: FloatArray, horizon: int, rule: Rule) -> Tilts:
@@ -151,8 +161,11 @@ def tilts_for(means: FloatArray, horizon: int, rule: Rule) -> Tilts:
 
     It is left for t steps if its index falls below the second best mean with log(t), at a noisy sum s; theta makes s
     the mean of the tilted sum. By Chernoff the chance is at most e^-c, c the cost of s: where t e^-c < `LEAST` such
-    runs cannot carry the mean, and the law is left out.
+    runs cannot carry the mean, and the law is left out. So it is for every law where the index is exact: the sum at
+    which it falls below the rival's mean costs log(t) there, and no less at the mean of the best arm.
     """
+    if rule.kind in (EXACT_KL_UCB, GAUSSIAN_KL_UCB):
+        return Tilts(np.zeros(0, dtype=np.int64), np.zeros(0))
     ordered = np.sort(means)
     best, rival = float(ordered[-1]), float(ordered[-2])
     numbers, thetas = [], []
@@ -161,7 +174,7 @@ def tilts_for(means: FloatArray, horizon: int, rule: Rule) -> Tilts:
         count += batch_length(rule, count)
         number += 1
         for log_t in np.arange(1, LEVELS + 1) / LEVELS * math.log(horizon):
-            total = _left_at(rule, count, number, rival, float(log_t))
+            total = _left_at(rule, count, rival, float(log_t))
             cost = math.inf if total == -math.inf else cost_below(total, count, number, best, rule.epsilon)
             if 0 < cost < log_t - math.log(LEAST):
                 numbers.append(number)
@@ -169,17 +182,14 @@ def tilts_for(means: FloatArray, horizon: int, rule: Rule) -> Tilts:
     return Tilts(np.array(numbers, dtype=np.int64), np.array(thetas, dtype=float))
 
 
-def _left_at(rule: Rule, count: int, batches: int, rival: float, log_t: float) -> float:
+def _left_at(rule: Rule, count: int, rival: float, log_t: float) -> float:
     """The largest noisy sum whose cost at the mean `rival` is at least log(t); -inf if no sum costs so much."""
+    waits = math.log(count) if rule.kind == PRIVATE_IMED else 0.0
 
     def cost(total: float) -> float:
-        if rule.kind == EXACT_KL_UCB:
-            return cost_below(total, count, batches, rival, rule.epsilon)
-        waits = math.log(count) if rule.kind == PRIVATE_IMED else 0.0
         return count * private_divergence(min(max(total / count, 0.0), 1.0), rival, rule.epsilon) + waits
 
-    low = -(batches + log_t) * 8 / rule.epsilon if rule.kind == EXACT_KL_UCB else 0.0
-    high = count * rival
+    low, high = 0.0, count * rival
     if cost(low) < log_t:
         return -math.inf
     for _ in range(HALVINGS):

@@ -40,12 +40,12 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def _say(of: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+def _say(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
     """Print no traceback for Ctrl-C while a command is still importing, as it does not later either."""
-    if issubclass(of, KeyboardInterrupt):
+    if issubclass(kind, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:
-        sys.__excepthook__(of, error, at)
+        sys.__excepthook__(kind, error, at)
 
 
 if COMMAND:

@@ -24,8 +24,7 @@ from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from experiments.intervals import Interval, exactly, quantile
 from experiments.means import mean_of
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 
 ERROR = 0.05  # the probability that any of the intervals misses
 MIDDLE = 0.5
@@ -173,9 +172,9 @@ def advice(contests: Mapping[str, Contest], name: Callable[[str], str]) -> Advic
             risks.setdefault(name(one.key), {})[place] = on.risks[one.key]
         for one in on.out:
             out.setdefault(name(one.key), {})[one.lacks] = None
-    records = [Record(of, alone[of], beside[of], there) for of, there in risks.items()]
+    records = [Record(policy, alone[policy], beside[policy], there) for policy, there in risks.items()]
     records.sort(key=lambda one: (-one.best_on, -one.alone, one.risk))
-    return Advice(records, dict(typical.most_common()), {of: ", ".join(reasons) for of, reasons in out.items()})
+    return Advice(records, dict(typical.most_common()), {policy: ", ".join(reasons) for policy, reasons in out.items()})
 
 
 def error_of_each(cells: int) -> float:
@@ -189,7 +188,7 @@ def standings(cells: Cells, value: str = "regret", together: int | None = None) 
     `together` is the number of cells whose intervals hold simultaneously, if there are more than these.
     """
     error = error_of_each(len(cells) if together is None else together)
-    return {of.cell.key: standing(of, error, value) for of in cells}
+    return {stored.cell.key: standing(stored, error, value) for stored in cells}
 
 
 def standing(stored: Stored, error: float, value: str | None = None) -> Standing:
@@ -216,11 +215,11 @@ def _lacks(stored: Stored, runs: int) -> str:
     return ""
 
 
-def entitled(cells: Cells, asked: Guarantee) -> Cells:
+def entitled(cells: Cells, guarantee: Guarantee) -> Cells:
     """The cells whose guarantee implies `asked`, of each policy only those with the largest such epsilon."""
-    able = cells.only(lambda stored: stored.cell.policy.guarantee.implies(asked))
-    found = able.grouped(_without_budget).values()
-    return Cells(stored for kin in found for stored in kin if _epsilon(stored) == max(map(_epsilon, kin)))
+    able = cells.only(lambda stored: stored.cell.policy.guarantee.implies(guarantee))
+    families = able.grouped(_without_budget).values()
+    return Cells(stored for kin in families for stored in kin if _epsilon(stored) == max(map(_epsilon, kin)))
 
 
 def _epsilon(stored: Stored) -> float:

@@ -1,7 +1,11 @@
-"""Errors that the user can fix: one line, exit code 2, no traceback."""
+"""Errors that the user can fix: one line, exit code 2, no traceback; and checks of values that raise them."""
 
 import difflib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MOST_WORKERS = 1024  # processes
 
 
 class UserError(Exception):
@@ -12,9 +16,9 @@ class FailedRunsError(Exception):
     """Runs that failed, each in a line; exit code 1. All other requested cells are complete and stored."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the `known` words nearest to `word`, and all known ones if they are few."""
-    words = sorted(set(known))
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The end of an error message: the `names` nearest to `word`, and all if they are few."""
+    words = sorted(set(names))
     close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
     meant = f"did you mean {' or '.join(close)}?" if close else ""
     return meant if meant and len(words) > 8 else f"{meant} known: {', '.join(words)}".strip()
@@ -22,3 +26,46 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 class NotRepeatableError(Exception):
     """The numbers of a policy or instance do not depend on the seed alone; the message says what it did."""
+
+
+def shown(value: Any) -> str:
+    """A value as errors show it; a text that looks like a number, true, false or null is called a text."""
+    if not isinstance(value, str):
+        return "nothing" if value is None else str(value)
+    try:
+        float(value)
+    except ValueError:
+        return f"the text '{value}'" if value in ("true", "false", "null") else value
+    return f"the text '{value}'"
+
+
+def flag(config: Mapping[Any, Any], key: str) -> bool:
+    """The value of a key that must be true or false. Raises `UserError`."""
+    try:
+        return truth(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def truth(value: Any) -> bool:
+    """`value` if it is true or false. Raises `ValueError` for anything else, even 1 and 0."""
+    if not isinstance(value, bool):
+        raise ValueError(f"true or false, got {shown(value)}")
+    return value
+
+
+def number_of_workers(value: Any) -> int:
+    """A number of processes, -1 for one per core. Raises `ValueError` for others."""
+    workers = whole_number(value)
+    if workers < 1 and workers != -1:
+        raise ValueError(f"at least 1, or -1 for one per core, got {workers}")
+    if workers > MOST_WORKERS:
+        raise ValueError(f"at most {MOST_WORKERS}, got {workers}")
+    return workers
+
+
+def whole_number(value: Any) -> int:
+    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true and infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        raise ValueError(f"a whole number, got {shown(value)}")
+    return int(value)

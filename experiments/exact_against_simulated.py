@@ -22,8 +22,7 @@ from bandits.policies.full_information import RNMFTNL
 from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error, help_alone
-from experiments.config.values import whole_number
-from experiments.errors import UserError
+from experiments.errors import UserError, whole_number
 from experiments.own_code.fan_out import delayed
 
 HORIZON = 255
@@ -46,7 +45,7 @@ def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
     return np.concatenate(runs)
 
 
-def row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
+def _row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
     """The exact value, the simulated mean with its standard error, and their difference in standard errors."""
     edges = np.linspace(0, runs, 21).astype(int)
     blocks = workers(delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
@@ -73,7 +72,7 @@ def main() -> None:
     except ValueError as error:
         raise UserError(f"runs: {error}") from None
     with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame([row(cell, runs, workers) for cell in CELLS]).to_string(index=False))
+        print(pd.DataFrame([_row(cell, runs, workers) for cell in CELLS]).to_string(index=False))
 
 
 if __name__ == "__main__":

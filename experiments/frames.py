@@ -1,35 +1,33 @@
 """Stored results as tidy tables."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from bandits.arrays import IntArray
 from experiments.cells import KINDS, TABLES
-from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
-from experiments.growing_table import GrowingTable
-from experiments.store import CODE, RESULTS, RUNS, Store, complete_places
-from experiments.store.filters import chosen, require_stored
-from experiments.store.index import Index, index_of_places
-from experiments.store.place import Place, read_each
-from experiments.store.stored import Replications, matches, meets
+from experiments.store import CODE, RESULTS, RUNS, Store, places_of_plan
+from experiments.store.place import Copy, Place, columns_of, filtered, require_stored, trusted_footer, trusted_in_turn
+from experiments.store.stored import Replications, matches
 
+SHORT = {"arms": np.int32}  # columns of cells whose numbers stay far below 2**31
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
 
 
 class Wanted(NamedTuple):
     """Cells to read, and how many replications of each, by its place; all replications of a place that is missing."""
 
-    cells: Index
+    cells: list[Copy]
     replications: dict[Place, int]
 
 
@@ -95,12 +93,12 @@ def load_identified(experiment: str | None = None, **choice: Any) -> pd.DataFram
     return load(experiment, table="identified", **choice)
 
 
-def load_weighted(experiment: str | None = None, **asked: Any) -> pd.DataFrame:
+def load_weighted(experiment: str | None = None, **choice: Any) -> pd.DataFrame:
     """Blocks of weighted runs: one row per cell and block, with regret, weight and squares; otherwise as `load`.
 
     See `experiments.cells.weighted`; the mean of regret over blocks estimates the mean regret of the cell.
     """
-    return load(experiment, table="weighted", **asked)
+    return load(experiment, table="weighted", **choice)
 
 
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
@@ -109,13 +107,13 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
     Raises `UserError` if cells are not stored, or have no table in common.
     """
     wanted = _wanted_of(plans)
-    records = wanted.cells.column("record").distinct()
+    records = {copy.columns["record"] for copy in wanted.cells}
     for table in TABLES:
-        if all(_has(table, record) for record in records):
+        if all(table in KINDS[record].tables for record in records):
             return _load(table, wanted, {}, None)
     if len(records) > 1:
         raise UserError("these cells have different records; run each kind separately")
-    raise UserError(f"cells that record {records[0]} are stored, but have no table of rows")
+    raise UserError(f"cells that record {records.pop()} are stored, but have no table of rows")
 
 
 def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
@@ -146,20 +144,21 @@ class Rows:
         columns = self._schema.columns
         self._of_rows = {name: value for name, value in filters.items() if name in columns}
         self._of_cells = {name: value for name, value in filters.items() if name not in columns}
-        recorded = _recording(table, wanted.cells)
-        self.known = {*CELL, *columns, *recorded.columns}
-        self.cells = chosen(recorded, self._of_cells, self.known)
+        recorded = [copy for copy in wanted.cells if table in KINDS[copy.columns["record"]].tables]
+        if wanted.cells and not recorded:
+            raise UserError(f"none of the {len(wanted.cells)} cells records {columns[-1]}")
+        self.known = {*CELL, *columns, "record", *columns_of(recorded)}
+        self.cells = filtered(recorded, self._of_cells, self.known)
         if CODE not in filters:
             _require_one_code(self.cells)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         seen: dict[str, set[Any]] = {name: set() for name in self._of_rows}
-        places, once = self.cells.places, _Once()
-        for place, contents in zip(places, read_each(places), strict=True):
-            cell = {**contents.footer["columns"], "record": contents.record}
-            if meets(cell, self._of_cells):
-                wanted = contents.first(self._replications.get(place))
-                yield cell, _kept(once.rows(wanted, self._schema.rows(wanted.rows)), self._of_rows, seen)
+        once = _Once()
+        for place, contents in trusted_in_turn(copy.place for copy in self.cells):
+            wanted = contents.first(self._replications.get(place))
+            rows = once.rows(wanted, self._schema.rows(wanted.rows))
+            yield wanted.footer["columns"], _kept(rows, self._of_rows, seen)
         for name, value in self._of_rows.items():
             require_stored(name, value, seen[name])
 
@@ -174,43 +173,94 @@ class _Once:
         """The `rows` of `contents` that were not given before."""
         setting = json.dumps([contents.footer.get(name) for name in ("identity", "revisions", "source")])
         given, timed = self._given.setdefault(setting, []), "t" in rows
-        again = np.zeros(len(rows["replication"]), bool)
+        again = np.zeros(len(rows["replication"]) if given else 0, bool)
         for steps, replications in given:
             again |= (rows["replication"] < replications) & (np.isin(rows["t"], steps) if timed else True)
         given.append((contents.t.copy() if timed else None, contents.replications))
         return {name: values[~again] for name, values in rows.items()} if again.any() else rows
 
 
-def _require_one_code(cells: Index) -> None:
+class GrowingTable:
+    """A table to which the rows of one cell after the other are added; only their columns `kept` are kept.
+
+    What all rows of a cell share is kept once until the end, so that a large table takes little memory.
+    """
+
+    def __init__(self, kept: Iterable[str]) -> None:
+        self._kept = tuple(kept)
+        self._columns: dict[str, NDArray[Any]] = {}  # with space for more rows at the end
+        self._cells: list[Mapping[str, Any]] = []
+        self._counts: list[int] = []
+        self._rows = 0
+
+    def add(self, cell: Mapping[str, Any], rows: Mapping[str, NDArray[Any]]) -> None:
+        """Add the `rows` of one cell, by column; `cell` has the columns that are the same in all of them."""
+        self._cells.append(cell)
+        self._counts.append(len(next(iter(rows.values()))))
+        first, self._rows = self._rows, self._rows + self._counts[-1]
+        for name in self._kept:
+            column = self._columns.setdefault(name, np.empty(0, rows[name].dtype))
+            if len(column) < self._rows:
+                column.resize(self._rows * 5 // 4, refcheck=False)  # in place: a large array is not copied
+            np.copyto(column[first : self._rows], rows[name], casting="safe")
+
+    @property
+    def of_cells(self) -> list[str]:
+        """The columns of the cells, in the order in which they were first added."""
+        return list(dict.fromkeys(name for cell in self._cells for name in cell))
+
+    def finish(self, columns: Sequence[str]) -> pd.DataFrame:
+        """The table with these columns; can be called only once, as the rows are moved out to save memory."""
+        if not self._cells:
+            return pd.DataFrame(columns=list(columns))
+        counts = np.array(self._counts)
+        for column in self._columns.values():
+            column.resize(self._rows, refcheck=False)
+        made: dict[str, Any] = self._columns
+        of_cells = {name: [cell.get(name) for cell in self._cells] for name in columns if name not in made}
+        for name in sorted(of_cells, key=lambda name: None not in of_cells[name]):  # columns that lack values first
+            made[name] = per_row(of_cells[name], counts, SHORT.get(name))
+        return pd.DataFrame({name: made[name] for name in columns}, copy=False)
+
+
+def per_row(values: Sequence[Any], counts: IntArray, kind: type[np.generic] | None = None) -> Any:
+    """A column in which each value is repeated as often as `counts` says; None is a missing value.
+
+    Numbers without missing values have the type `kind`, if given; with missing values they are sparse. Texts and lists
+    (as text) become categories, and so do booleans if some are missing.
+    """
+    kinds = {type(value) for value in values}
+    if kinds in ({int}, {float}, {int, float}, {bool}):
+        return np.repeat(np.array(values, kind), counts)
+    if kinds <= {int, float, type(None)}:
+        numbers = np.array([np.nan if value is None else value for value in values], dtype=float)
+        there = ~np.isnan(numbers)
+        runs = zip((np.cumsum(counts) - counts)[there].tolist(), counts[there].tolist(), strict=True)
+        places = [np.arange(begin, begin + count, dtype=np.int32) for begin, count in runs] or [np.empty(0, np.int32)]
+        present = np.repeat(numbers[there], counts[there])  # missing values take no memory, not even meanwhile
+        made = pd.arrays.SparseArray.from_indices  # type: ignore[attr-defined]  # its stubs do not know it yet
+        return made(present, np.concatenate(places), int(counts.sum()), np.nan, kind="block")
+    texts = [str(value) if isinstance(value, list) else value for value in values]
+    distinct = sorted({text for text in texts if text is not None}, key=lambda text: (type(text).__name__, text))
+    of_cells = pd.Categorical(texts, categories=pd.Index(distinct))  # its codes have the smallest integer type
+    return pd.Categorical.from_codes(np.repeat(of_cells.codes, counts), dtype=of_cells.dtype)
+
+
+def _require_one_code(cells: Iterable[Copy]) -> None:
     """Raise `UserError` if the results of several versions of a user's class are stored for one and the same cell."""
     by_code: dict[str, dict[str, list[Place]]] = {}
-    own = np.flatnonzero(cells.column(CODE).codes >= 0)
-    places = cells.places if len(own) else []
-    for row in own:
-        columns = cells.cell(int(row))
-        code = str(columns.pop(CODE))
-        by_code.setdefault(repr(sorted(columns.items())), {}).setdefault(code, []).append(places[row])
+    for copy in cells:
+        if CODE in copy.columns:
+            others = sorted((name, value) for name, value in copy.columns.items() if name != CODE)
+            by_code.setdefault(repr(others), {}).setdefault(str(copy.columns[CODE]), []).append(copy.place)
     for versions in by_code.values():
         if len(versions) > 1:
             newest = sorted(versions, key=lambda code: -max(place.file.stat().st_mtime for place in versions[code]))
-            policy = versions[newest[0]][0].cell.rpartition("-")[0]
+            policy = versions[newest[0]][0].stem.rpartition("-")[0]
             raise UserError(
                 f"{len(versions)} versions of the code of {policy} are stored; choose with {CODE}={newest[0]!r}, the "
                 f"newest, or several of: {', '.join(newest)}; python -m experiments.store remove {CODE}=... removes one"
             )
-
-
-def _recording(table: str, index: Index) -> Index:
-    """The cells that have a table. Raises `UserError` if none of them does."""
-    recorded = index.only(index.column("record").where(partial(_has, table)))
-    if index.files and not recorded.files:
-        raise UserError(f"none of the {len(index.files)} cells records {TABLES[table].columns[-1]}")
-    return recorded
-
-
-def _has(table: str, record: str | None) -> bool:
-    """Whether the kind of cell with this record has a table."""
-    return table in KINDS[record or RegretCell.record].tables
 
 
 def _kept(rows: dict[str, Any], filters: dict[str, Any], seen: dict[str, set[Any]]) -> dict[str, Any]:
@@ -236,9 +286,9 @@ def _wanted(
         raise UserError(f"results_dir={results_dir}: no such folder")
     if experiment is None:
         store = Store(RUNS, RESULTS) if results_dir is None else Store(Path(results_dir))
-        return Wanted(store.index().sound(), {})
+        return Wanted(store.look().sound(), {})
     composer = Composer(config_dirs)
-    plans = [plan([f"+experiment={name}", *overrides], composer) for name in composer.experiments(experiment)]
+    plans = [plan([[f"+experiment={name}", *overrides]], composer)[0] for name in composer.experiments(experiment)]
     return _wanted_of(
         planned if results_dir is None else replace(planned, results=Path(results_dir)) for planned in plans
     )
@@ -255,6 +305,6 @@ def _wanted_of(plans: Iterable[Plan]) -> Wanted:
     """All cells of `plans`, with the largest number of replications that a plan asks for."""
     wanted: dict[Place, int] = {}
     for planned in plans:
-        for place, request in zip(complete_places(planned), planned.requests, strict=True):
+        for place, request in zip(places_of_plan(planned), planned.requests, strict=True):
             wanted[place] = max(request.replications, wanted.get(place, 0))
-    return Wanted(index_of_places(list(wanted)).sound(), wanted)
+    return Wanted([Copy(place, trusted_footer(place)) for place in wanted], wanted)

@@ -20,6 +20,12 @@ class Interval(NamedTuple):
     high: float
 
 
+class Approximate(Interval):
+    """An interval that rests on the normal limit of means, Student's or Fieller's: it does not hold for every law."""
+
+    __slots__ = ()
+
+
 def exactly(value: float) -> Interval:
     """The interval of a number that is computed, not estimated: the number itself."""
     return Interval(float(value), float(value), float(value))
@@ -29,9 +35,9 @@ def mean(values: FloatArray, error: float) -> Interval:
     """Student's interval of the mean of `values`, shape (runs,); of a single run it is infinite."""
     centre = float(values.mean())
     if len(values) == 1:
-        return Interval(centre, -math.inf, math.inf)
+        return Approximate(centre, -math.inf, math.inf)
     half = float(half_width(values.std(ddof=1), len(values), error))
-    return Interval(centre, centre - half, centre + half)
+    return Approximate(centre, centre - half, centre + half)
 
 
 def half_width(deviation: Any, runs: int, error: float) -> Any:
@@ -103,7 +109,7 @@ def probability_of_less(first: Sequence[FloatArray], second: Sequence[FloatArray
         variances.append(float(of_above.var(ddof=1)) / len(above) + float(of_below.var(ddof=1)) / len(below))
     centre = float(np.mean(estimates))
     half = _normal(error) * math.sqrt(sum(variances)) / len(estimates)
-    return Interval(centre, max(centre - half, 0.0), min(centre + half, 1.0))
+    return Approximate(centre, max(centre - half, 0.0), min(centre + half, 1.0))
 
 
 def _chances(values: FloatArray, others: FloatArray) -> FloatArray:
@@ -118,7 +124,7 @@ def _normal(error: float) -> float:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
-    """Fieller's interval of mean(numerator) / mean(denominator), independent runs of positive means.
+    """Fieller's interval of mean(numerator) / mean(denominator), independent runs of positive means: none is below 0.
 
     It holds the values c for which Student's test does not distinguish the mean of numerator - c denominator from 0,
     with the degrees of freedom of the smaller sample, which is conservative. It ends at infinity where the denominator
@@ -126,7 +132,8 @@ def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Inter
     """
     quantile = _student(error, min(len(numerator), len(denominator)) - 1)
     squares = [quantile**2 * float(values.var(ddof=1)) / len(values) for values in (numerator, denominator)]
-    return _fieller(float(numerator.mean()), float(denominator.mean()), squares[0], squares[1], 0.0)
+    estimate, low, high = _fieller(float(numerator.mean()), float(denominator.mean()), squares[0], squares[1], 0.0)
+    return Approximate(estimate, max(low, 0.0), high)
 
 
 def paired_ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
@@ -143,21 +150,21 @@ def difference_ratio(
     """Fieller's interval of (mean a - mean b) / (mean c - mean d), four independent samples, positive differences."""
     quantile = _student(error, min(len(values) for values in (*above, *below)) - 1)
     means = [float(first.mean() - second.mean()) for first, second in (above, below)]
-    squares = [quantile**2 * sum(float(of.var(ddof=1)) / len(of) for of in pair) for pair in (above, below)]
+    squares = [quantile**2 * sum(float(sample.var(ddof=1)) / len(sample) for sample in pair) for pair in (above, below)]
     return _fieller(means[0], means[1], squares[0], squares[1], 0.0)
 
 
 def _fieller(above: float, below: float, above2: float, below2: float, product: float) -> Interval:
     """The c with (above - c below)^2 <= above2 - 2 c product + c^2 below2, for positive means."""
     if above == below == 0:
-        return Interval(math.nan, math.nan, math.nan)  # nothing to compare
+        return Approximate(math.nan, math.nan, math.nan)  # nothing to compare
     a, b, c = below**2 - below2, above * below - product, above**2 - above2
     estimate = above / below if below > 0 else math.inf
     root = math.sqrt(max(b * b - a * c, 0.0))
     if a > 0:
-        return Interval(estimate, min((b - root) / a, estimate), max((b + root) / a, estimate))
+        return Approximate(estimate, min((b - root) / a, estimate), max((b + root) / a, estimate))
     low = c / (b + root) if b + root > 0 else -math.inf
-    return Interval(estimate, min(low, estimate), math.inf)
+    return Approximate(estimate, min(low, estimate), math.inf)
 
 
 def slope(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | None = None) -> Interval:
@@ -173,7 +180,7 @@ def slope(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | N
     noise = 0.0 if deviations is None else float(np.sqrt(((place * deviations / y) ** 2).sum()) / (place**2).sum())
     bent = 0.0 if np.ptp(y) == 0 else float(line.stderr)  # linregress has no error for a constant
     half = _student(error, len(x) - 2) * max(bent, noise)
-    return Interval(float(line.slope), float(line.slope) - half, float(line.slope) + half)
+    return Approximate(float(line.slope), float(line.slope) - half, float(line.slope) + half)
 
 
 def growth_by_octave(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | None = None) -> Interval:
@@ -187,7 +194,7 @@ def growth_by_octave(x: FloatArray, y: FloatArray, error: float, deviations: Flo
     weights = (np.bincount(high, minlength=len(x)) - np.bincount(low, minlength=len(x))) / len(growth)
     noise = 0.0 if deviations is None else float(np.sqrt(((weights * deviations / y) ** 2).sum())) / math.log(2)
     half = _student(error, len(growth) - 1) * max(float(growth.std(ddof=1)) / math.sqrt(len(growth)), noise)
-    return Interval(float(growth.mean()), float(growth.mean()) - half, float(growth.mean()) + half)
+    return Approximate(float(growth.mean()), float(growth.mean()) - half, float(growth.mean()) + half)
 
 
 def _student(error: float, freedom: int) -> float:

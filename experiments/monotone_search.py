@@ -19,15 +19,14 @@ from bandits.exact.monotone import MonotoneSearch
 from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error, help_alone
-from experiments.config.values import whole_number
-from experiments.errors import UserError
+from experiments.errors import UserError, whole_number
 from experiments.own_code.fan_out import delayed
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)
 
 
-def row(space: MonotoneSearch) -> dict[str, object]:
+def _row(space: MonotoneSearch) -> dict[str, object]:
     """The steepest rise in a space, where it is, and the extent of the search."""
     trial, steepness, trials = space.search(stream(f"monotone {space.noise}", space.groups))
     return {
@@ -53,7 +52,7 @@ def main() -> None:
     except (ValueError, ParameterError) as error:
         raise UserError(f"{' '.join(sys.argv[1:])}: {error}") from None
     with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame(workers(delayed(row)(space) for space in spaces)).to_string(index=False))
+        print(pd.DataFrame(workers(delayed(_row)(space) for space in spaces)).to_string(index=False))
 
 
 if __name__ == "__main__":

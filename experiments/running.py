@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.config.command_line import jobs_of, read_command_line
-from experiments.config.compose import Composer
-from experiments.config.overrides import GROUPS, quoted
-from experiments.config.values import flag
-from experiments.errors import UserError
+from experiments.config.compose import GROUPS, Composer, quoted
+from experiments.errors import UserError, flag
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,17 +23,17 @@ def main() -> None:
         return
     from experiments.simulate.complete import (  # imports all policies; --help need not
         complete,
-        describe,
+        describe_plans,
         runner_of,
-        summary,
+        summary_of_plans,
     )
 
     plans = command.plans()
     if flag(command.config, "plan"):
-        print(describe(plans))
+        print(describe_plans(plans))
     else:
         print(complete(plans, runner_of(plans)))
-        print(summary(plans))
+        print(summary_of_plans(plans))
 
 
 def run(
@@ -59,7 +57,7 @@ def run(
     best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
     such a table, and for a policy that fails.
     """
-    from experiments.config.plan import plan_all
+    from experiments.config.plan import plan
     from experiments.frames import rows_of_plans
     from experiments.simulate import PolicyError
     from experiments.simulate.complete import complete, runner_of
@@ -72,7 +70,7 @@ def run(
     composer = Composer(config_dirs)
     words = (*words, *(_word(key, value) for key, value in values.items()))
     all_words = words if workers is None else (*words, f"runner.workers={workers}")
-    plans = list(plan_all(jobs_of(all_words, several=True, composer=composer), composer))
+    plans = plan(jobs_of(all_words, several=True, composer=composer), composer)
     if any(flag(planned.config, "plan") for planned in plans):
         raise UserError("plan=true: run() simulates; in the shell it shows what would be run")
     try:

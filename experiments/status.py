@@ -11,20 +11,21 @@ from experiments.config.command_line import exit_on_user_error, read_command_lin
 from experiments.config.plan import folder
 from experiments.errors import UserError
 from experiments.simulate.failures import Failures
-from experiments.simulate.pieces import Pieces
+from experiments.simulate.job import BEGUN
 from experiments.simulate.status import sweeps
 from experiments.store import RUNS
+from experiments.store.place import files_in
 
 
-def lines(root: Path) -> Iterator[str]:
+def _lines(root: Path) -> Iterator[str]:
     """The status of all sweeps that write to a folder of results, with its partly simulated and failed cells."""
     statuses = sweeps(root)
-    yield from map(str, statuses)
+    yield from statuses
     if not statuses:
         yield f"no sweep has a status file in {root}"
-    begun, failed = len(Pieces(root).keys()), sorted(Failures(root).keys())
+    begun, failed = len(files_in(root / BEGUN)), sorted(Failures(root).keys())
     if begun:
-        yield f"{begun} cells are partly simulated; the command that began them resumes them"
+        yield f"{begun} cells are partly simulated; the command that began them continues them"
     if failed:
         yield f"{len(failed)} cells failed when last tried, see {Failures(root).path(failed[0]).parent}"
 
@@ -36,7 +37,7 @@ def main() -> None:
         root = folder(command.config, "results_dir")
         if not root.is_dir() and root != RUNS:
             raise UserError(f"results_dir={root}: no such folder")
-        print("\n".join(lines(root)))
+        print("\n".join(_lines(root)))
 
 
 if __name__ == "__main__":

@@ -21,3 +21,9 @@ def put(path: Path, content: bytes, lasting: bool = True) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_file(path: Path) -> None:
+    """Remove `path`, if it is there, and what writers of it that were killed have left; nobody may write it now."""
+    for leftover in [path, *path.parent.glob(f"{path.stem}*.tmp")]:
+        leftover.unlink(missing_ok=True)

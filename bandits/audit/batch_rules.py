@@ -21,7 +21,7 @@ from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.panels import FAR, Tabulated, edges_about, finite, legendre, panels
 from bandits.compiled import compiled
-from bandits.loops.batches import EXACT_KL_UCB, KL_UCB, UCB, Rule, batch_length, batches_in, chosen
+from bandits.loops.batches import EXACT_KL_UCB, KL_UCB, UCB, Rule, arm_of_batch, batch_length, batches_in
 from bandits.noisy_sums import cost_above
 
 MOST_CHOICES = 3
@@ -97,7 +97,7 @@ class Walk:
 def walks(rule: Rule, horizon: int) -> list[Walk]:
     """All sequences of two arms up to the last choice by the horizon; none if there is no choice."""
     first = batch_length(rule, 0)
-    found: list[Walk] = []
+    walked: list[Walk] = []
 
     def grow(walk: Walk, pulls: tuple[int, int], counts: tuple[float, float]) -> None:
         choices = (*walk.choices, _Choice(sum(pulls) + 1, counts))
@@ -113,14 +113,14 @@ def walks(rule: Rule, horizon: int) -> list[Walk]:
             longer = Walk((*walk.winners, arm), choices, (*walk.lengths, length), ())
             grow(longer, (more[0], more[1]), (counted[0], counted[1]))
         if ending:
-            found.append(Walk(walk.winners, choices, walk.lengths, tuple(ending)))
+            walked.append(Walk(walk.winners, choices, walk.lengths, tuple(ending)))
 
     if 2 * first < horizon:
         grow(Walk((), (), (first, first), ()), (first, first), (float(first), float(first)))
-    return found
+    return walked
 
 
-def fits(rule: Rule, horizon: int) -> bool:
+def walks_fit(rule: Rule, horizon: int) -> bool:
     """Whether all sequences have few enough choices and combinations of reward sums."""
     return all(walk.fits for walk in walks(rule, horizon))
 
@@ -130,20 +130,20 @@ def longest(rule: Rule, horizon: int) -> int:
     low, high = 2 * batch_length(rule, 0), horizon
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(rule, middle) else (low, middle - 1)
+        low, high = (middle, high) if walks_fit(rule, middle) else (low, middle - 1)
     return low
 
 
 @lru_cache
 def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
-    """Pure epsilon of the sequence of two arms up to the horizon, over all rewards 0 or 1; `fits` must allow it."""
+    """Pure epsilon of the sequence of two arms up to the horizon, over all rewards 0 or 1, where `walks_fit`."""
     best, worst, error = 0.0, "no choice up to this horizon depends on a reward", 0.0
     for walk in walks(rule.rule, horizon):
-        found = walk_chances(rule, walk)
-        error = max(error, _error(rule, walk, found))
+        masses = walk_chances(rule, walk)
+        error = max(error, _error(rule, walk, masses))
         for arm in walk.ending:
             with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(found[..., arm])
+                logs = np.log(masses[..., arm])
                 for axis in range(logs.ndim):
                     changes = np.abs(np.diff(logs, axis=axis))
                     changes[np.isnan(changes)] = 0.0  # impossible under both inputs
@@ -154,11 +154,11 @@ def batch_epsilon(rule: BatchRule, horizon: int) -> Bounds:
     return Bounds(best, best, worst, "enumeration, quadrature of every chance", 2 * error)
 
 
-def _error(rule: BatchRule, walk: Walk, found: FloatArray) -> float:
+def _error(rule: BatchRule, walk: Walk, masses: FloatArray) -> float:
     """The error of log probabilities: their largest difference from those with fewer nodes, over some reward sums."""
     rough, error = _Integral(rule, walk, ORDERS[0]), 0.0
     for place in {(0,) * len(walk.lengths), walk.lengths, (walk.lengths[0], *(0 for _ in walk.lengths[1:]))}:
-        for one, other in zip(found[place], rough.chances(place), strict=True):
+        for one, other in zip(masses[place], rough.chances(place), strict=True):
             if one > 0 and other > 0:
                 error = max(error, abs(math.log(one / other)))
     return error
@@ -219,10 +219,10 @@ def walk_chances(rule: BatchRule, walk: Walk, order: int = ORDERS[1]) -> FloatAr
     """Probabilities of a sequence that ends with either arm, for all reward sums; shape (first length + 1, ..., 2)."""
     shape = tuple(length + 1 for length in walk.lengths)
     integral = _Integral(rule, walk, order)
-    found = np.empty((*shape, 2))
+    masses = np.empty((*shape, 2))
     for place in itertools.product(*map(range, shape)):
-        found[place] = integral.chances(place)
-    return found
+        masses[place] = integral.chances(place)
+    return masses
 
 
 class _Integral:
@@ -258,7 +258,7 @@ class _Integral:
         """Nodes of z for each y, on the side of the threshold that belongs to the second choice."""
         walk, last_but_one = self.walk, self.walk.winners[1:]
         stays = last_but_one == (self.a,)
-        sums = float(sum(length for length, of in zip(walk.lengths[2:], walk.winners, strict=True) if of == self.a))
+        sums = float(sum(length for length, won in zip(walk.lengths[2:], walk.winners, strict=True) if won == self.a))
         kept = self.rule.kept
         reach = kept * walk.lengths[self.a] + sums
         fixed = {float(total) for total in range(int(reach) + 1)}
@@ -367,7 +367,7 @@ def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, other
     `own` and `rivals` are the numbers of rewards in both indices. Infinite if no sum is enough, -infinite if every sum
     is.
     """
-    found = np.empty(len(others))
+    lowest = np.empty(len(others))
     counts, batches, sums = np.empty(2), np.empty(2), np.empty(2)
     counts[arm], counts[1 - arm] = own, rivals
     batches[arm], batches[1 - arm] = batches_in(rule, own), batches_in(rule, rivals)
@@ -375,21 +375,21 @@ def thresholds(rule: Rule, arm: int, step: int, own: float, rivals: float, other
         sums[1 - arm] = others[place]
         low, high = -FAR, FAR
         sums[arm] = low
-        if chosen(rule, counts, batches, sums, step) == arm:
-            found[place] = -math.inf
+        if arm_of_batch(rule, counts, batches, sums, step) == arm:
+            lowest[place] = -math.inf
             continue
         sums[arm] = high
-        if chosen(rule, counts, batches, sums, step) != arm:
-            found[place] = math.inf
+        if arm_of_batch(rule, counts, batches, sums, step) != arm:
+            lowest[place] = math.inf
             continue
         while True:
             middle = (low + high) / 2
             if middle <= low or middle >= high:
                 break
             sums[arm] = middle
-            if chosen(rule, counts, batches, sums, step) == arm:
+            if arm_of_batch(rule, counts, batches, sums, step) == arm:
                 high = middle
             else:
                 low = middle
-        found[place] = high
-    return found
+        lowest[place] = high
+    return lowest

@@ -117,6 +117,6 @@ def dearest(costs: Sequence[PrivacyCost], delta: float) -> PrivacyCost:
     return max(costs, key=size)
 
 
-def unseen(delta: Bounds | None) -> Bounds | None:
+def unseen_bounds(delta: Bounds | None) -> Bounds | None:
     """The bounds on delta of releases, with lower bound 0, for the arms if no lower bound was computed for them."""
     return None if delta is None else replace(delta, shown=0.0, witness="none found", method="ledger")

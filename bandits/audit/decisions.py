@@ -26,15 +26,15 @@ def histories(start: int, horizon: int) -> list[tuple[int, int, int]]:
     first = max(start, 1)
     if horizon - 1 < 2 * first:
         raise ParameterError("horizon", f"too short: the first decision of two arms comes after {2 * first} pulls")
-    found = []
+    states = []
     for count in sorted({min(first * growth, horizon - 1 - first) for growth in (1, 3, 30)}):
         longest = horizon - 1 - count
         for rival in sorted({first, min(4 * first, longest), min(64 * first, longest), longest}):
-            found += [(count, total, rival) for total in spread(0, count - 1, 3)]
-    return found
+            states += [(count, total, rival) for total in spread_sums(0, count - 1, 3)]
+    return states
 
 
-def spread(least: int, most: int, number: int) -> list[int]:
+def spread_sums(least: int, most: int, number: int) -> list[int]:
     """At most `number` whole numbers from `least` to `most`, with both ends."""
     return sorted({round(value) for value in np.linspace(least, most, min(number, most - least + 1))})
 
@@ -61,7 +61,7 @@ def _largest(
     for count, total, rival in histories(start, horizon):
         least, most = 0, rival
         while True:
-            tried = spread(least, most, SUMS)
+            tried = spread_sums(least, most, SUMS)
             costs = [cost(count, total, rival, other) for other in tried]
             place = int(np.argmax(costs))
             if costs[place] > best:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from bandits.audit.costs import Bounds, PrivacyCost, unseen
+from bandits.audit.costs import Bounds, PrivacyCost, unseen_bounds
 from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
 from bandits.mechanisms.coins import excess, last_above
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
@@ -42,8 +42,8 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, a
     h = level / math.sqrt(2)
     best = math.floor(threshold - epsilon / h**2 - 0.5)
     leads = [min(max(lead, -rounds), rounds - 1) for lead in (best, best + 1)]
-    found = [(float(ndtr(h * (k + 1 - threshold)) - math.exp(epsilon) * ndtr(h * (k - threshold))), k) for k in leads]
-    shown, lead = max(found)
+    deltas = [(float(ndtr(h * (k + 1 - threshold)) - math.exp(epsilon) * ndtr(h * (k - threshold))), k) for k in leads]
+    shown, lead = max(deltas)
     close = float(ndtr(h * (threshold - _least_sum(lead, rounds))))
     return max(shown - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
@@ -102,13 +102,13 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
     return math.log(after / before), witness
 
 
-def shown_by_leads(releases: PrivacyCost, found: Sequence[tuple[float, str]]) -> PrivacyCost:
+def shown_by_leads(releases: PrivacyCost, leads: Sequence[tuple[float, str]]) -> PrivacyCost:
     """The cost of the arms if the releases cost `releases`: its lower bound on delta is the largest of those found."""
     assert releases.epsilon is not None
     assert releases.delta is not None
-    if not found:
-        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen(releases.delta))
-    shown, witness = max(found)
+    if not leads:
+        return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=unseen_bounds(releases.delta))
+    shown, witness = max(leads)
     method = f"{releases.delta.method}; closed form, two arms"
     delta = replace(releases.delta, shown=shown, witness=witness, method=method)
     return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)

@@ -70,17 +70,17 @@ class Term:
         return Term(exponent, factors)
 
 
-def collected(terms: Iterable[Term]) -> list[Term]:
+def merged_terms(terms: Iterable[Term]) -> list[Term]:
     """The same sum, with terms of the same exponent merged."""
-    found: list[Term] = []
+    merged: list[Term] = []
     for term in terms:
-        like = next((other for other in found if _alike(term.exponent, other.exponent)), None)
+        like = next((other for other in merged if _alike(term.exponent, other.exponent)), None)
         if like is None:
-            found.append(Term(term.exponent, dict(term.factors)))
+            merged.append(Term(term.exponent, dict(term.factors)))
         else:
             for powers, value in term.factors.items():
                 _add(like.factors, powers, value)
-    return found
+    return merged
 
 
 def _alike(first: Linear, second: Linear) -> bool:

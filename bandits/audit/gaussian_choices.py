@@ -21,7 +21,7 @@ REACH = 12.0  # standard deviations, beyond which a density counts as 0
 ERROR = 1e-12  # of the quadratures; tests compare them with closed forms and with draws
 
 
-class Comparison(NamedTuple):
+class Margin(NamedTuple):
     """A choice that arm 2 wins if its noisy mean of `rewards` rewards, plus `ahead`, is above that of arm 1."""
 
     rewards: int
@@ -73,12 +73,12 @@ def clipped_choice_delta(level: float, epsilon: float, arms: int, low: float, hi
         below = log_ndtr(level * (nodes[:, None] - centers))
         density = level * np.exp(_log_density(level * (nodes[:, None] - centers)))
         others = np.exp(below.sum(axis=1)[:, None] - below)
-        found: FloatArray = weights @ (density * others)
+        chosen: FloatArray = weights @ (density * others)
         log_high = log_ndtr(level * (high - centers))
         earlier = np.concatenate([[0.0], np.cumsum(log_high)[:-1]])
-        found += np.exp(log_ndtr(-level * (high - centers)) + earlier)  # at `high`, as no earlier arm is
-        found[0] += np.exp(log_ndtr(level * (low - centers)).sum())  # all at `low`
-        return found
+        chosen += np.exp(log_ndtr(-level * (high - centers)) + earlier)  # at `high`, as no earlier arm is
+        chosen[0] += np.exp(log_ndtr(level * (low - centers)).sum())  # all at `low`
+        return chosen
 
     laws = {rewards: chances(rewards) for rewards in itertools.product((0, 1), repeat=arms)}
     for rewards, place in itertools.product(laws, range(arms)):
@@ -94,7 +94,7 @@ def _log_density(x: FloatArray) -> FloatArray:
     return -(x**2) / 2 - math.log(math.sqrt(2 * math.pi))
 
 
-def repeated_delta(level: float, epsilon: float, choices: Sequence[Comparison]) -> tuple[float, str]:
+def repeated_delta(level: float, epsilon: float, choices: Sequence[Margin]) -> tuple[float, str]:
     """A delta at `epsilon` of the first of these choices together, for the best number of them, and its witness.
 
     Arm 2 wins them all; the one reward of arm 1 is 0 or, under the neighbouring input, 1. Rewards of arm 2 are all 0 or

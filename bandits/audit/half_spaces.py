@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from bandits.arrays import BoolArray, FloatArray, IntArray
-from bandits.audit.exponentials import Linear, Term, collected
+from bandits.audit.exponentials import Linear, Term, merged_terms
 
 OPERATIONS = 1000.0  # relative error of each summand, in units of the rounding of a double
 Form = tuple[int, ...]
@@ -87,7 +87,7 @@ class _Integral:
                 if left_over.any():
                     between = [term.at(place, above) for term in whole] if above else []
                     between += [term.at(place, below).scaled(-1.0) for term in whole] if below else []
-                    one, other = self.over(_open(inside), collected(between), rest, left_over)
+                    one, other = self.over(_open(inside), merged_terms(between), rest, left_over)
                     chance, size = chance + one, size + other
         return chance, size
 

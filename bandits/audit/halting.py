@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
 from bandits.audit.gauss_legendre import nodes_between
-from bandits.loops.stopping import Constants, Scales, required_sum
+from bandits.loops.stopping import Scales, StoppingConstants, required_sum
 from bandits.parameters import ParameterError
 
 BINDING = 6  # questions at which the worst streams stay beyond the required sum
@@ -90,7 +90,7 @@ def _log_answer(room: float | FloatArray, scale: float) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Stream:
+class _Stream:
     """Two neighbouring streams by their sums at the questions, and the numbers of samples at these."""
 
     samples: list[int]
@@ -98,7 +98,7 @@ class Stream:
     second: FloatArray
 
 
-def worst_stream(questions: list[int], rule: Constants) -> Stream:
+def worst_stream(questions: list[int], rule: StoppingConstants) -> _Stream:
     """Neighbouring streams that spend nearly all of epsilon.
 
     The sums first become so negative that at `BINDING` questions they are beyond the required sum, where not halting
@@ -110,19 +110,19 @@ def worst_stream(questions: list[int], rule: Constants) -> Stream:
     counts = np.array(questions, dtype=float)
     goal = np.array([required_sum(samples, number, rule) for number, samples in enumerate(questions, 1)])
     goal += EXCESS * noise + change
-    held = int(np.argmax(counts * rule.bound >= goal)) + BINDING  # questions up to the last one held
-    away = -np.minimum(counts * rule.bound, goal)[:held]
-    if held >= len(questions) or counts[held - BINDING] * rule.bound < goal[held - BINDING]:
+    binding = int(np.argmax(counts * rule.bound >= goal)) + BINDING  # questions up to the last one held
+    away = -np.minimum(counts * rule.bound, goal)[:binding]
+    if binding >= len(questions) or counts[binding - BINDING] * rule.bound < goal[binding - BINDING]:
         raise ParameterError("horizon", f"too short for the worst stream: {questions[-1]} samples")
-    back = away[-1] + (counts[held:] - counts[held - 1]) * rule.bound
-    asked = held + int(np.argmax(back >= 0)) + 1
+    back = away[-1] + (counts[binding:] - counts[binding - 1]) * rule.bound
+    end = binding + int(np.argmax(back >= 0)) + 1
     if back[-1] < 0:
         raise ParameterError("horizon", f"too short for the worst stream: {questions[-1]} samples")
-    second = np.concatenate([away, np.minimum(back, 0.0)])[:asked]
-    return Stream(questions[:asked], second + change, second)
+    second = np.concatenate([away, np.minimum(back, 0.0)])[:end]
+    return _Stream(questions[:end], second + change, second)
 
 
-def halting_bounds(questions: list[int], rule: Constants) -> Bounds:
+def halting_bounds(questions: list[int], rule: StoppingConstants) -> Bounds:
     """Pure epsilon of the number of samples and the estimate together, for values in [-R, R]."""
     kept = halting_cost(rule.scales, rule.bound)
     try:

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.costs import Bounds, PrivacyCost, unseen
+from bandits.audit.costs import Bounds, PrivacyCost, unseen_bounds
 from bandits.audit.gauss_legendre import nodes_between
 from bandits.audit.half_spaces import Draws, Form, chances
-from bandits.audit.ledger import Domain, NoisySums, lowest
+from bandits.audit.ledger import Domain, ReleasedSums, lowest
 from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
 
 MOST_DRAWS = 6  # of a sequence; with one more the closed form has about five times as many parts
@@ -37,7 +37,7 @@ class IndexRule:
     lasting: whether a bonus is that of the step at which the sum was released instead of the current step.
     """
 
-    sums: NoisySums
+    sums: ReleasedSums
     bonus: Callable[[int, FloatArray], FloatArray]
     interval: int = 1
     every_step: bool = False
@@ -88,11 +88,11 @@ class _Walk:
         """Add the half-space `index of arm >= index of rival`, times the pulls of both: coefficients are integers."""
         form: dict[tuple[int, int], int] = {}
         constant = np.zeros(len(self.cases))
-        for of, other, sign in ((arm, rival, 1), (rival, arm, -1)):
+        for one, other, sign in ((arm, rival, 1), (rival, arm, -1)):
             weight = sign * int(self.pulls[other])
-            for number in self.rule.sums.draws_in(step - 1 if self.rule.every_step else int(self.pulls[of])):
-                form[of, number] = weight
-            constant = constant + weight * (self.sums[of] + self.pulls[of] * self.bonuses[of])
+            for number in self.rule.sums.draws_in(step - 1 if self.rule.every_step else int(self.pulls[one])):
+                form[one, number] = weight
+            constant = constant + weight * (self.sums[one] + self.pulls[one] * self.bonuses[one])
         self.forms.append(form)
         self.constants.append(constant)
 
@@ -117,7 +117,7 @@ def index_transcripts(rule: IndexRule, arms: int, horizon: int, domain: Domain, 
 
     Raises `ParameterError` with the largest horizon that fits, in memory and in the number of draws.
     """
-    require_fitting(lambda steps: fits(rule, arms, steps), arms, horizon)
+    require_fitting(lambda steps: tables_fit(rule, arms, steps), arms, horizon)
     rewards, tables, sequences = enumerated(arms, horizon)
     number = {reward: bit for bit, reward in enumerate(rewards)}
     law, worst = np.zeros((len(tables), len(sequences))), 0.0
@@ -145,11 +145,11 @@ def sequence_chances(rule: IndexRule, arms: int, sequence: IntArray, domain: Dom
     if not walk.forms:
         return np.ones(len(walk.cases)), 0.0
     forms, draws = walk.half_spaces()
-    found, errors = chances(forms, np.array(walk.constants).T, draws)
-    return found, float(errors.max()) if found.min() > TINY else math.inf
+    masses, errors = chances(forms, np.array(walk.constants).T, draws)
+    return masses, float(errors.max()) if masses.min() > TINY else math.inf
 
 
-def fits(rule: IndexRule, arms: int, horizon: int) -> bool:
+def tables_fit(rule: IndexRule, arms: int, horizon: int) -> bool:
     """Whether all sequences under all tables fit in memory, and the draws of each in a closed form."""
     if table_size(arms, horizon) > LARGEST:
         return False
@@ -177,11 +177,11 @@ def index_transcript_cost(
     """
     assert upper.epsilon is not None
     choice = _first_choice(rule, arms, horizon, domain)
-    delta = unseen(upper.delta)
+    delta = unseen_bounds(upper.delta)
     if choice.kept < math.inf:
         epsilon = choice
-    elif (found := _enumerated(rule, arms, horizon, domain, convention)) is not None:
-        epsilon, seen = found.epsilon(), delta and found.delta(claimed)
+    elif (sequences := _enumerated(rule, arms, horizon, domain, convention)) is not None:
+        epsilon, seen = sequences.epsilon(), delta and sequences.delta(claimed)
         if domain is not Domain.BINARY:  # rewards between the ends may cost more
             epsilon = replace(epsilon, kept=upper.epsilon.kept, method=f"ledger; {epsilon.method}")
             seen = seen and delta and replace(seen, kept=delta.kept)
@@ -193,10 +193,10 @@ def index_transcript_cost(
 
 def _enumerated(rule: IndexRule, arms: int, horizon: int, domain: Domain, convention: Convention) -> Transcripts | None:
     """The law of all sequences; None if there are too many, or if their probabilities are too small for doubles."""
-    if not fits(rule, arms, horizon):
+    if not tables_fit(rule, arms, horizon):
         return None
-    found = index_transcripts(rule, arms, horizon, domain, convention)
-    return found if found.error < COARSE else None
+    sequences = index_transcripts(rule, arms, horizon, domain, convention)
+    return sequences if sequences.error < COARSE else None
 
 
 def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> Bounds:
@@ -213,12 +213,12 @@ def _first_choice(rule: IndexRule, arms: int, horizon: int, domain: Domain) -> B
     scale = float(rule.sums.scales[draws[0] - 1])  # the scale of all draws so far
     change = float(rule.sums.high[0] - lowest(rule.sums.low, domain)[0]) / scale
     behind = min(rule.interval - 1, int(FARTHEST / change))
-    shown, witness = first_choice(2 * len(draws), change, behind)
+    shown, witness = first_index_choice(2 * len(draws), change, behind)
     only = horizon <= first + rule.interval and behind == rule.interval - 1
     return Bounds(shown if only else math.inf, shown, witness, "exact law of the only choice", 1e-11)
 
 
-def first_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
+def first_index_choice(draws: int, change: float, behind: int = 0) -> tuple[float, str]:
     """Pure epsilon of the first choice between two arms with `draws` Laplace draws in all.
 
     One reward moves the difference by `change` scales. Arm 1 is chosen although it is behind by `behind` rewards, or by

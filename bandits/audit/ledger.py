@@ -95,7 +95,7 @@ class LaplaceRelease(LaplaceSums):
         return 1
 
 
-class NoisySums(LaplaceSums):
+class ReleasedSums(LaplaceSums):
     """Running sums of items, each with the noise of several Laplace draws.
 
     Attributes
@@ -114,7 +114,7 @@ class NoisySums(LaplaceSums):
 
 
 @dataclass(frozen=True)
-class RunningSums(NoisySums):
+class RunningSums(ReleasedSums):
     """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.
 
     Attributes
@@ -133,11 +133,11 @@ class RunningSums(NoisySums):
 
     def draws_in(self, items: int) -> list[int]:
         """A draw is identified by the number of items when it was drawn."""
-        found = []
+        draws = []
         while items:
-            found.append(items)
+            draws.append(items)
             items = int(self.parents[items - 1])
-        return found
+        return draws
 
     def losses(self, domain: Domain) -> FloatArray:
         """The cost of each item, shape (items,).

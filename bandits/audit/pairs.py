@@ -33,8 +33,8 @@ def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, 
     """Pairs for every arm, every place and three kinds of other rewards; for a long horizon, only some places."""
     low, high = limits
     drawn = np.random.default_rng(arms).choice([low, high], (arms, horizon))  # the same in every audit
-    found = []
-    for place in places(horizon, max(2, MOST // (len(OTHERS) * arms))):
+    inputs = []
+    for place in changed_places(horizon, max(2, MOST // (len(OTHERS) * arms))):
         for arm in range(arms):
             for others, words in zip((low, high, drawn), OTHERS, strict=True):
                 first = np.broadcast_to(np.asarray(others, dtype=float), (arms, horizon)).copy()
@@ -46,11 +46,11 @@ def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, 
                 else:
                     first[arm, place], second[arm, place] = low, high
                     difference = f"reward {place + 1} of arm {arm + 1} from {low:g} to {high:g}; {words}"
-                found.append(Pair((first, second), difference))
-    return found
+                inputs.append(Pair((first, second), difference))
+    return inputs
 
 
-def places(horizon: int, most: int) -> list[int]:
+def changed_places(horizon: int, most: int) -> list[int]:
     """All places before the horizon, from 0, or `most` of them: dense at the beginning, where a reward matters most."""
     if horizon <= most:
         return list(range(horizon))
@@ -67,27 +67,27 @@ def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int
     for number in range(rounds):
         more = max(LEAST, runs // (rounds * len(alive)))
         for pair, fresh in zip(alive, play(alive, more, number), strict=True):
-            known = seen.get(pair)
-            seen[pair] = fresh if known is None else _joined(known, fresh)
-        order = sorted(alive, key=lambda pair: -difference(*seen[pair]))
+            earlier = seen.get(pair)
+            seen[pair] = fresh if earlier is None else _joined(earlier, fresh)
+        order = sorted(alive, key=lambda pair: -largest_difference(*seen[pair]))
         alive = order[: max(1, len(alive) // 2)]
     return alive[0]
 
 
-def _joined(known: Plays, fresh: Plays) -> Plays:
-    return np.concatenate([known[0], fresh[0]]), np.concatenate([known[1], fresh[1]])
+def _joined(earlier: Plays, fresh: Plays) -> Plays:
+    return np.concatenate([earlier[0], fresh[0]]), np.concatenate([earlier[1], fresh[1]])
 
 
-def difference(first: IntArray, second: IntArray) -> float:
+def largest_difference(first: IntArray, second: IntArray) -> float:
     """The difference between plays of two inputs: the largest difference of two frequencies, in standard errors."""
     arms = range(int(max(first.max(), second.max())) + 1)
     features = [[(side == arm).astype(float) for arm in arms] for side in (first, second)]
-    columns = [np.concatenate(of, axis=1) for of in features]
+    columns = [np.concatenate(part, axis=1) for part in features]
     rows, codes = np.unique(np.concatenate([first, second]), axis=0, return_inverse=True)
     if len(rows) <= FEW:
         whole = np.eye(len(rows))[codes.ravel()]
-        columns = [np.concatenate(of, axis=1) for of in zip(columns, np.split(whole, [len(first)]), strict=True)]
-    means = [of.mean(axis=0) for of in columns]
+        columns = [np.concatenate(part, axis=1) for part in zip(columns, np.split(whole, [len(first)]), strict=True)]
+    means = [part.mean(axis=0) for part in columns]
     shares = (means[0] * len(first) + means[1] * len(second)) / (len(first) + len(second))
     error = np.sqrt((shares * (1 - shares) + 1 / len(first)) * (1 / len(first) + 1 / len(second)))
     return float((np.abs(means[0] - means[1]) / error).max())

@@ -32,11 +32,11 @@ class Tabulated:
     def __call__(self, x: FloatArray) -> FloatArray:
         panel = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.constant) - 1)
         local = 2 * (x - self.edges[panel]) / (self.edges[panel + 1] - self.edges[panel]) - 1
-        found = np.zeros(x.shape)
+        values = np.zeros(x.shape)
         for power in range(self.factors.shape[1] - 1, -1, -1):
-            found = found * local + self.factors[panel, power]
+            values = values * local + self.factors[panel, power]
         constant = self.constant[panel]
-        return np.where(np.isnan(constant), found, constant)
+        return np.where(np.isnan(constant), values, constant)
 
 
 def edges_about(singular: list[float], kinks: list[float], scale: float) -> FloatArray:

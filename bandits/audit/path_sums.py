@@ -1,7 +1,7 @@
 """The cost of running sums with the noise of all nodes above a leaf: by theorem, and by linear programmes.
 
 Released sums are y = A x + B z, as in `bandits.audit.running_sums`, but B has more columns than rows. An item that
-moves A x by v costs the least |z|_1 with B z = v, over the scale, and no less (docs/theorems.md, 9.1).
+moves A x by v costs the least |z|_1 with B z = v, over the scale, and no less (bandits/mechanisms/path_tree.md, 9.1).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
-from bandits.audit.ledger import Domain, NoisySums, require_domain
+from bandits.audit.ledger import Domain, ReleasedSums, require_domain
 from bandits.mechanisms.path_tree import path_losses
 
 DEEPEST = 5  # tree for which linear programmes are solved, one for each of 32 items
@@ -32,10 +32,11 @@ def least_moves(draws: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class PathSums(NoisySums):
+class PathSums(ReleasedSums):
     """Running sums of items in [0, 1] with the noise of all nodes above a leaf (`bandits.mechanisms.path_tree`).
 
-    There are more draws than sums, so B cannot be inverted; the cost follows from theorem 9.1 of docs/theorems.md.
+    There are more draws than sums, so B cannot be inverted; the cost follows from theorem 9.1 of
+    bandits/mechanisms/path_tree.md.
     """
 
     mechanism: str

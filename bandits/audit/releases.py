@@ -11,9 +11,9 @@ from bandits.audit.costs import Bounds
 from bandits.audit.halting import halting_bounds
 from bandits.audit.ledger import Domain, LaplaceRelease, LaplaceSums, Release, lowest, require_domain
 from bandits.audit.noisy_max import noisy_max_cost, prefix_cost, vote_cost
-from bandits.loops.stopping import Constants
+from bandits.loops.stopping import StoppingConstants
 from bandits.mechanisms.coins import coins_delta
-from bandits.mechanisms.concentrated import rho_of_discrete_laplace, rho_of_laplace
+from bandits.mechanisms.concentrated import concentrated_delta, rho_of_discrete_laplace, rho_of_laplace
 from bandits.mechanisms.gaussian import gaussian_delta
 from bandits.mechanisms.modular_sums import DiscreteLaplace, Skellam
 from bandits.mechanisms.report_noisy_max import NoiseName
@@ -147,7 +147,7 @@ class Halting(Release):
     mechanism: str
     calibration: str
     questions: tuple[int, ...]
-    constants: Constants
+    constants: StoppingConstants
 
     def cost(self, domain: Domain) -> Bounds:
         require_domain(-self.constants.bound, domain)
@@ -226,6 +226,33 @@ class GaussianDraws(Release):
 
     def touches(self) -> int:
         return self.draws
+
+
+@dataclass(frozen=True)
+class GridNormal(Release):
+    """A number in whole steps plus discrete normal noise, of which one item moves it by at most `steps`: `zcdp`-zCDP.
+
+    Of its level of Gaussian privacy nothing is known here: the discrete law is not that of a rounded normal number.
+    """
+
+    mechanism: str
+    calibration: str
+    steps: int
+    zcdp: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, "one reward from 0 to 1; a number far from both", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(concentrated_delta(self.zcdp, epsilon), 0.0, "none computed", "zCDP")
+
+    def rho(self, domain: Domain) -> float:
+        return self.zcdp
+
+    def touches(self) -> int:
+        return 1
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.audit.ledger import RunningSums
+from bandits.compiled import in_python
 from bandits.mechanisms.hybrid import continued, fresh_levels, hybrid_scale
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.parameters import ParameterError
@@ -42,7 +43,7 @@ def draws_of(close: Callable[..., object], memory: int, length: int) -> FloatArr
     `close` is `close_node` or `close_hybrid`, called with unit vectors instead of numbers, and `memory` the number of
     earlier sums whose noise it keeps.
     """
-    plain = getattr(close, "py_func", close)
+    plain = in_python(close)
     kept = np.zeros((memory, length))
     return np.array([plain(kept, count, np.eye(length)[count - 1]) for count in range(1, length + 1)])
 

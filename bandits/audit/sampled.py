@@ -143,10 +143,10 @@ def with_plays(
     The bound is on delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0. `inputs`
     says how the tables differ, if they are not those of `neighbouring_tables`.
     """
-    known, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
+    rows, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
     first, second = codes[: len(plays[0])], codes[len(plays[0]) :]
     inputs = inputs or INPUTS[claimed.neighbours]
-    texts = ["".join(str(arm + 1) for arm in row[:40]) for row in known]
+    texts = ["".join(str(arm + 1) for arm in row[:40]) for row in rows]
     if claimed.delta > 0:
         bounds = finding.delta or Bounds(1.0, 0.0, "none", "none")
         shown = _larger(

@@ -11,7 +11,7 @@ from bandits.loops.stopping import Scales
 
 
 @dataclass(frozen=True)
-class Spread(Release):
+class SumSpread(Release):
     """When the spread of sums of rewards in [0, 1] is seen to be large, at n = 2, 4, 8, ..., and then the noisy sums.
 
     The noise of the threshold is Lap(4/epsilon), of a question Lap(8/epsilon), of a sum Lap(2/epsilon).
@@ -54,14 +54,14 @@ class Spread(Release):
         pulls = 2.0 ** np.arange(1, len(required) + 1)
         lead = np.ceil(required + EXCESS * scales.question + 1)
         reached = pulls / 2 >= lead  # since the question before
-        held = int(np.argmax(reached)) + BINDING
-        if held >= len(required) or not reached.any():
-            held = 0
-        away = np.append(np.where(reached[:held], -lead[:held], -1.0), 0.0)
-        ratio = log_halting(away + 1, required[: held + 1], scales) - log_halting(away, required[: held + 1], scales)
-        leads = f"arm 2 leads by {lead[held - 1]:.6g} after {pulls[held - 1]:.0f} pulls of each, " if held else ""
-        told = f"one reward of arm 1 from 0 to 1; {leads}sums are equal after {pulls[held]:.0f}; the epoch ends there"
-        return held, ratio, told
+        ahead = int(np.argmax(reached)) + BINDING
+        if ahead >= len(required) or not reached.any():
+            ahead = 0
+        away = np.append(np.where(reached[:ahead], -lead[:ahead], -1.0), 0.0)
+        ratio = log_halting(away + 1, required[: ahead + 1], scales) - log_halting(away, required[: ahead + 1], scales)
+        leads = f"arm 2 leads by {lead[ahead - 1]:.6g} after {pulls[ahead - 1]:.0f} pulls of each, " if ahead else ""
+        told = f"one reward of arm 1 from 0 to 1; {leads}sums are equal after {pulls[ahead]:.0f}; the epoch ends there"
+        return ahead, ratio, told
 
     def touches(self) -> int:
         return len(self.required) + 1

@@ -107,7 +107,7 @@ class Transcripts:
         arms = sorted({arm for arm, _ in self.rewards})
         texts = []
         for arm in arms:
-            bits = [place for place, (of, _) in enumerate(self.rewards) if of == arm]
+            bits = [place for place, (rewarded, _) in enumerate(self.rewards) if rewarded == arm]
             texts.append("".join("*" if place == bit else str(table >> place & 1) for place in bits))
         return f"rewards {' / '.join(texts)}, * changed"
 
@@ -163,8 +163,8 @@ def explicit_event(decision: Decision, horizon: int, start: int) -> tuple[float,
     best of those tried. Infinite if arm 2 becomes impossible, which happens with bounded noise.
     """
     tried = np.unique(np.linspace(0, max(start, 1) - 1, FIRST_SUMS).astype(int))
-    found = [_one_sequence(decision, horizon, start, int(others)) for others in tried]
-    return max(found, key=lambda each: each[0])
+    events = [_one_sequence(decision, horizon, start, int(others)) for others in tried]
+    return max(events, key=lambda event: event[0])
 
 
 def _one_sequence(decision: Decision, horizon: int, start: int, others: int) -> tuple[float, str]:

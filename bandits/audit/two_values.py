@@ -42,7 +42,7 @@ def _beta_above(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> F
     """
     a, b, c, d = np.where(d < a, [d, c, b, a], [a, b, c, d])
     i = np.arange(int(a.max()) - 1)
-    c_i, b_i, all_i = (each[:, None] + i for each in (c, b, b + c + d))
+    c_i, b_i, all_i = (parameter[:, None] + i for parameter in (c, b, b + c + d))
     ratios = np.where(i < a[:, None] - 1, c_i * b_i / (all_i * (1.0 + i)), 0.0)  # of a term to the one before
     with np.errstate(divide="ignore"):
         logs = np.cumsum(np.log(ratios), axis=1)

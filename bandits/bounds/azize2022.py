@@ -24,7 +24,7 @@ def adap_ucb_regret(gaps: FloatArray, epsilon: float, horizon: int, alpha: float
     return sum(16 * alpha * math.log(horizon) / min(float(gap), epsilon) + alpha / (alpha - 3) for gap in gaps)
 
 
-def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
+def weaker_lower_bound_slope(means: FloatArray, epsilon: float) -> float:
     """The least limit of regret / log(T) of any consistent policy with an epsilon-DP transcript, by this paper.
 
     Sum of gap / min(kl(mean, best mean), 6 epsilon gap): weaker than `bandits.bounds.azize2025.lower_bound_slope`.

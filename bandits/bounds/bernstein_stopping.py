@@ -1,4 +1,4 @@
-"""How many samples DP-Bernstein takes: theorem 10.2 of docs/theorems.md, ours."""
+"""How many samples DP-Bernstein takes: theorem 10.2 of bandits/policies/bernstein_stopping.md, ours."""
 
 import math
 

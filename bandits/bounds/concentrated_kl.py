@@ -1,4 +1,4 @@
-"""The regret of zCDP-KLUCB, an exact index with normal noise: docs/theorems.md, 11.4. Ours."""
+"""The regret of zCDP-KLUCB, an exact index with normal noise: concentrated_kl.md, 11.4. Ours."""
 
 import math
 
@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.bounds.common import require_horizon
+from bandits.divergences import bernoulli_divergence
 from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require
 from bandits.policies.batched_index import require_growth
@@ -24,16 +25,39 @@ def zcdp_klucb_regret(
     grows the limit of regret / log T is at most `ratio` times the sum of gap / kl(mean, best mean), for every rho.
     """
     require_rho(rho)
-    arms = np.asarray(means, dtype=np.float64)
-    within = len(arms) > 1 and bool(((arms > 0) & (arms < 1)).all()) and arms.min() < arms.max()
-    require(within, "means", means, "numbers in (0, 1), at least one below the largest")
+    arms = _inner_means(means)
     best, largest = float(arms.max()), float(arms.max() - arms.min())
     regret = largest * failed_steps(horizon, ratio, first_batch, c)
-    grid, cost = batch_ends(horizon, ratio, first_batch), exploration(horizon, c)
+    grid, cost = batch_ends(horizon, ratio, first_batch), kl_exploration(horizon, c)
     for mean in arms[arms < best].tolist():
         places = mean + (best - mean) * np.arange(1, PLACES + 1) / (PLACES + 1)
         regret += (best - mean) * min(_late_pulls(mean, best, y, rho, cost, grid) for y in places.tolist())
     return float(min(regret, horizon * largest))
+
+
+def price_of_rho(means: ArrayLike, rho: float, horizon: float, ratio: float = 2.0) -> float:
+    """The leading term of what rho adds to the regret of zCDP-KLUCB on arms with these means in (0, 1), heuristic.
+
+    Sum over suboptimal arms of gap x^2 log log T / (4 rho log(ratio) kl(mean, best mean)), x the difference of the
+    logits: by part (c) of the proof of 11.4 an arm is pulled until n kl is log T + m x^2 / (4 rho) without rounding to
+    whole batches, and the number m of its batches is about log log T / log(ratio).
+    """
+    require_rho(rho)
+    require(horizon >= 3, "horizon", horizon, "a number of steps, at least 3")
+    require_growth(ratio)
+    arms = _inner_means(means)
+    best, price = float(arms.max()), 0.0
+    for mean in arms[arms < best].tolist():
+        tilt = math.log(best / (1 - best)) - math.log(mean / (1 - mean))
+        price += (best - mean) * tilt**2 / bernoulli_divergence(mean, best)
+    return price * math.log(math.log(horizon)) / (4 * rho * math.log(ratio))
+
+
+def _inner_means(means: ArrayLike) -> FloatArray:
+    arms = np.asarray(means, dtype=np.float64)
+    within = len(arms) > 1 and bool(((arms > 0) & (arms < 1)).all()) and arms.min() < arms.max()
+    require(within, "means", means, "numbers in (0, 1), at least one below the largest")
+    return arms
 
 
 def _late_pulls(mean: float, best: float, y: float, rho: float, cost: float, grid: FloatArray) -> float:
@@ -73,11 +97,11 @@ def failed_steps(horizon: float, ratio: float, first_batch: int, c: float) -> fl
         begun = 2.0**i
         batches = np.count_nonzero(grid < 2 * begun)
         steps = min(begun + (ratio - 1) * 2 * begun + 1, horizon)
-        total += steps * min(1.0, batches * math.exp(-exploration(begun, c)))
+        total += steps * min(1.0, batches * math.exp(-kl_exploration(begun, c)))
     return total
 
 
-def exploration(step: float, c: float) -> float:
+def kl_exploration(step: float, c: float) -> float:
     """L(t) = log t + c log+ log t."""
     require(1 <= step < math.inf, "step", step, "a finite number >= 1")
     require(0 < c <= 1e6, "c", c, "a positive number")

@@ -1,4 +1,4 @@
-"""The regret of AdaC-UCB, our form of the policy of Azize and Basu (2023): docs/theorems.md, section 11."""
+"""The regret of AdaC-UCB, our form of the policy of Azize and Basu (2023): concentrated_ucb.md, 11.2."""
 
 import math
 

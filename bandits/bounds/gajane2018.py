@@ -1,7 +1,7 @@
 """A bound on KLUCB-CF (Gajane, Urvoy and Kaufmann 2018) with the best leading constant under local privacy.
 
 Only the abstract of the paper was read: the bound is derived here, from the proof of KL-UCB (Garivier and Cappe
-2011; Cappe, Garivier, Maillard, Munos and Stoltz 2013) on bits. Proof: docs/theorems.md, section 5.
+2011; Cappe, Garivier, Maillard, Munos and Stoltz 2013) on bits. Proof: gajane2018.md, section 5.
 """
 
 import math
@@ -48,10 +48,10 @@ def klucb_cf_misses(horizon: float, c: float) -> float:
     require(3 <= c <= 1e6, "c", c, "a number >= 3, as the proof asks for")
     require_horizon(horizon)
     steps = np.arange(1, int(min(SUMMED, horizon)) + 1)
-    found = float(sum(_miss(math.log(t), c) for t in steps.tolist()))
+    misses = float(sum(_miss(math.log(t), c) for t in steps.tolist()))
     if horizon > SUMMED:
-        found += quad(lambda u: math.e * (u * _level(u, c) + 1) * u**-c, math.log(SUMMED), math.log(horizon))[0]
-    return found
+        misses += quad(lambda u: math.e * (u * _level(u, c) + 1) * u**-c, math.log(SUMMED), math.log(horizon))[0]
+    return misses
 
 
 def _miss(log_t: float, c: float) -> float:

@@ -1,4 +1,4 @@
-"""Perturbed leaders with Gaussian values, such as DP-FTPL-Gauss: our own theorems (docs/theorems.md, section 7).
+"""Perturbed leaders with Gaussian values, such as DP-FTPL-Gauss: our own theorems (gaussian_leaders.md, section 7).
 
 Every arm is pulled `start` times. Then the value of an arm after N pulls is Normal(its mean reward, variance / N),
 drawn anew at every step, and the arm with the largest value is pulled. Wang and Zhu (2024), Algorithm 1, have variance
@@ -15,7 +15,7 @@ from bandits.parameters import require
 
 
 def gaussian_leader_slope(gaps: FloatArray, value_variance: float) -> float:
-    """The limit of expected regret / log T as T grows: the sum of 2 variance / gap (docs/theorems.md, 7.2).
+    """The limit of expected regret / log T as T grows: the sum of 2 variance / gap (gaussian_leaders.md, 7.2).
 
     For variance >= 1; the start phase does not matter.
     """
@@ -25,7 +25,7 @@ def gaussian_leader_slope(gaps: FloatArray, value_variance: float) -> float:
 
 
 def gaussian_leader_regret(gaps: FloatArray, start: int, value_variance: float, horizon: float, slack: float) -> float:
-    """An upper bound on expected regret, all terms included (docs/theorems.md, 7.1); 0 < slack < least gap / 2.
+    """An upper bound on expected regret, all terms included (gaussian_leaders.md, 7.1); 0 < slack < least gap / 2.
 
     The sum over suboptimal arms of gap (max(start, 2 variance log(T) / (gap - 2 slack)^2) + 3/2 + 1 / (2 slack^2) + r),
     r = (8 variance + 2) / slack^2 + (4 sqrt(2 pi) / 3) (1/a + a^(-3/2)), a = 3 slack^2 / 2. Variance is at least 1.

@@ -32,8 +32,8 @@ def characteristic_time(means: ArrayLike, epsilon: float) -> float:
     def time(cost: float) -> float:
         return (1 + sum(_share(best, mean, epsilon, cost) for mean in others)) / cost
 
-    found = minimize_scalar(time, bounds=(1e-6 * most, most), options={"xatol": 1e-10 * most})
-    return float(time(found.x))
+    least = minimize_scalar(time, bounds=(1e-6 * most, most), options={"xatol": 1e-10 * most})
+    return float(time(least.x))
 
 
 def samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> float:
@@ -49,7 +49,7 @@ def samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> float:
 def local_samples_lower_bound(means: ArrayLike, epsilon: float, beta: float) -> float:
     """The same bound for rules that see rewards through epsilon-private channels: T* of the means of randomised bits.
 
-    Any such channel is randomised response, followed by a map that does not see the reward (docs/theorems.md, 5.1).
+    Any such channel is randomised response, followed by a map that does not see the reward (gajane2018.md, 5.1).
     """
     require_epsilon(epsilon)
     _best_and_others(means)

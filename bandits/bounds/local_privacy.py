@@ -4,7 +4,7 @@ An epsilon-locally private channel maps two laws at total variation V to outputs
 together, are at most min(4, e^(2 epsilon)) (e^epsilon - 1)^2 V^2 (Duchi, Jordan and Wainwright 2018, Theorem 1).
 Lemma 15 of Tao et al. replaces V^2 by the divergence of the two laws. For rare rewards V^2 is far smaller: on their own
 instances V is of the order gap^((1+v)/v), and so is the divergence. With V, pulls must grow as gap^(-2(1+v)/v), the
-exponent of LDPRSE's epoch lengths. Proofs: docs/theorems.md, section 1.
+exponent of LDPRSE's epoch lengths. Proofs: local_privacy.md, section 1.
 
 For Bernoulli rewards no channel separates two arms better than randomised response: `local_bernoulli_*`, section 5.
 
@@ -52,7 +52,7 @@ def local_atom_lower_bound_slope(means: ArrayLike, moments: ArrayLike, epsilon: 
     `moments`, E|X|^(1+v), are those of the arms, shapes (arms,). A suboptimal arm of mean m, moment M and gap D adds
     (x - m)^2 / (D min(4, e^(2 epsilon)) (e^epsilon - 1)^2), where x >= 1 is the largest value of an atom that, mixed
     into the arm's law, makes the arm the best with a moment of at most 1: (1 - M) (x - m) = D (x^(1+v) - M). For D at
-    most (1 - M) / 2^(1+v) the arm adds at least (1 - M)^(2/v) D^(-1-2/v) / 2^(2+2/v). Theorem 1.4 of docs/theorems.md
+    most (1 - M) / 2^(1+v) the arm adds at least (1 - M)^(2/v) D^(-1-2/v) / 2^(2+2/v). Theorem 1.4 of local_privacy.md
     (ours), after the proof of Theorem 5 of Tao et al. (2022).
     """
     _require(epsilon, v)
@@ -118,9 +118,9 @@ def local_variation_worst_case_lower_bound(arms: int, epsilon: float, horizon: f
     _require(epsilon, v)
     require_horizon(horizon)
     require_arms(arms)
-    each = horizon / (arms - 1)
+    n = horizon / (arms - 1)
     gaps = [float(gap) for gap in np.geomspace(1e-30, 0.19, 800)]
-    return max(horizon * gap / 8 * math.exp(-each * _divergence(epsilon, _two_point_variation(gap, v))) for gap in gaps)
+    return max(horizon * gap / 8 * math.exp(-n * _divergence(epsilon, _two_point_variation(gap, v))) for gap in gaps)
 
 
 def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float:
@@ -128,7 +128,7 @@ def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float
 
     For policies whose regret grows slower than every power of T on all Bernoulli arms: the sum of
     gap / kl(r(mean), r(best mean)), where r(x) = (1 + x (e^epsilon - 1)) / (1 + e^epsilon) is the mean of randomised
-    response to rewards of mean x. Theorem 5.2 of docs/theorems.md (ours). Without privacy, epsilon infinite, it is the
+    response to rewards of mean x. Theorem 5.2 of gajane2018.md (ours). Without privacy, epsilon infinite, it is the
     bound of Lai and Robbins (1985).
     """
     require(epsilon > 0, "epsilon", epsilon, "a number > 0, or infinity")

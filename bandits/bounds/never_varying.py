@@ -1,6 +1,6 @@
 """Full information with losses that never vary: a bound for votes, and lower bounds. Theorems of our own.
 
-Proofs: docs/theorems.md, sections 2.3 to 2.5. `epsilon` is the budget that a policy declares.
+Proofs: never_varying.md, 2.3 to 2.5. `epsilon` is the budget that a policy declares.
 """
 
 import math
@@ -12,7 +12,7 @@ from bandits.parameters import require, require_epsilon
 
 
 def votes_regret(arms: int, epsilon: float, noise: NoiseName, gap: float) -> float:
-    """Expected regret of `VoteFTNL` where losses never vary, at every horizon (docs/theorems.md, 2.4).
+    """Expected regret of `VoteFTNL` where losses never vary, at every horizon (never_varying.md, 2.4).
 
     gap (1 + (8 / epsilon) (E max Q - E Q)), `gap` the largest gap, or the mean gap of all arms but the one with the
     votes: for Gumbel noise gap (1 + 8 log(K) / epsilon).
@@ -23,7 +23,7 @@ def votes_regret(arms: int, epsilon: float, noise: NoiseName, gap: float) -> flo
 
 
 def two_armed_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> float:
-    """Regret of every policy each of whose choices is epsilon-private, on two arms (docs/theorems.md, 2.5).
+    """Regret of every policy each of whose choices is epsilon-private, on two arms (never_varying.md, 2.5).
 
     On one of the two instances with losses (0, gap) or (gap, 0) at every step: gap / 2 times the sum over n = 0, ..., T
     - 1 of e^(-epsilon n / 2), divided by cosh(epsilon / 2) for odd n. For T = infinity it is at least gap / epsilon,
@@ -39,7 +39,7 @@ def two_armed_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> f
 
 
 def epoch_constant_lower_bound(scales: float) -> float:
-    """The least constant of random disjoint epochs over sizes in [1, `scales`] (docs/theorems.md, 2.3).
+    """The least constant of random disjoint epochs over sizes in [1, `scales`] (never_varying.md, 2.3).
 
     For every law of the lengths there is a size S in [1, scales] for which the expected length of all epochs, up to the
     end of the first one of length at least S, is at least this constant times S. It is e log(scales) / (1 +

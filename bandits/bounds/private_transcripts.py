@@ -1,6 +1,6 @@
 """Two arms whose losses never vary: what a private transcript costs, more than private decisions. Ours.
 
-Proof: docs/theorems.md, section 2.6. `epsilon` is the budget of the whole transcript, one loss vector changed.
+Proof: private_transcripts.md, 2.6. `epsilon` is the budget of the whole transcript, one loss vector changed.
 """
 
 import math
@@ -19,7 +19,7 @@ MOST_STEPS = 4096  # of the linear programme
 
 
 def transcript_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> float:
-    """Regret of every policy with an epsilon-private transcript, on two arms (docs/theorems.md, 2.6).
+    """Regret of every policy with an epsilon-private transcript, on two arms (private_transcripts.md, 2.6).
 
     On one of the two instances with losses (0, gap) or (gap, 0) at every step: gap / 2 times the sum of `least_errors`
     over the first min(T, 32 / epsilon, 4096) steps, and what `two_armed_lower_bound` adds after them. For T = 3 it is

@@ -1,4 +1,4 @@
-"""The regret of Robust SE under corruption: theorem 13.3 of docs/theorems.md, ours."""
+"""The regret of Robust SE under corruption: theorem 13.3 of bandits/policies/robust_elimination.md, ours."""
 
 import itertools
 

@@ -61,7 +61,7 @@ def dp_ftpl_remainder_order(arms: int, slack: float) -> float:
     return arms / slack**4
 
 
-def transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: float, power: float) -> float:
+def two_armed_transcript_lower_bound(epsilon: float, delta: float, horizon: int, scale: float, power: float) -> float:
     """Regret that some two-armed instance forces (Theorem 4 of Wang and Zhu 2024).
 
     For every policy with an (epsilon, delta)-private transcript whose regret is at most scale x T^power on

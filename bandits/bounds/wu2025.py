@@ -148,9 +148,9 @@ def _rate(noise: NoiseName) -> float:
     e^(-n gap epsilon / 4) for exponential noise and for Gumbel noise (a logistic law); for Laplace noise, with
     y = n gap epsilon / 4, with probability (1/2 + y/4) e^-y <= e^(-y/2) / 2.
     """
-    known = {"laplace": 32.0, "exponential": 16.0, "gumbel": 16.0}
-    require(noise in known, "noise", noise, "laplace, exponential or gumbel")
-    return known[noise]
+    rates = {"laplace": 32.0, "exponential": 16.0, "gumbel": 16.0}
+    require(noise in rates, "noise", noise, "laplace, exponential or gumbel")
+    return rates[noise]
 
 
 def _require(arms: int, epsilon: float) -> None:

@@ -11,9 +11,9 @@ from bandits.parameters import ParameterError, require
 MOST = 2**62  # of whole numbers here, which a journal holds in 64 bits
 
 
-def whole(value: Any, parameter: str, least: int) -> int:
+def whole_at_least(value: Any, parameter: str, least: int) -> int:
     """A whole number of at most 2^62, which may be written 1e6. Raises `ParameterError` for any other value."""
-    allowed = is_number(value) and abs(as_float(value)) <= MOST and value == int(value) and value >= least
+    allowed = is_real(value) and abs(as_float(value)) <= MOST and value == int(value) and value >= least
     require(allowed, parameter, repr(value), f"a whole number >= {least}")
     return int(value)
 
@@ -30,7 +30,7 @@ def whole_numbers(values: Any) -> list[int]:
     return values
 
 
-def runs(body: Mapping[str, Any], arms: int, most: int) -> list[tuple[int, int]]:
+def pulls_in_a_row(body: Mapping[str, Any], arms: int, most: int) -> list[tuple[int, int]]:
     """Pulls in a row, pairs of an arm and a number, as the whole body of a row: at most `most` pulls of `arms` arms.
 
     Raises `ValueError` for anything else.
@@ -61,11 +61,11 @@ def shortened(value: Any) -> str:
 
 def budget(epsilon: Any) -> float:
     """A privacy budget to compare with. Raises `ParameterError` for NaN, which no budget exceeds."""
-    require(is_number(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
+    require(is_real(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")
     return as_float(epsilon)
 
 
-def truth(value: Any, parameter: str) -> bool:
+def true_or_false(value: Any, parameter: str) -> bool:
     """True or False. Raises `ParameterError` for anything else, such as "no", which is true in Python."""
     require(isinstance(value, bool), parameter, repr(value), "True or False")
     return bool(value)
@@ -88,7 +88,7 @@ class RewardDomain:
     def of(cls, ends: Any, clamp: bool = False) -> "RewardDomain":
         """The domain with these two ends."""
         try:
-            numbers = all(map(is_number, ends))
+            numbers = all(map(is_real, ends))
             low, high = map(as_float, ends)
             allowed = numbers and low < high and math.isfinite(high - low)
         except (TypeError, ValueError):
@@ -99,7 +99,7 @@ class RewardDomain:
 
     def unit(self, reward: Any, parameter: str = "reward") -> float:
         """A reward on the scale from 0 to 1. Raises `ParameterError` for one outside the domain, and for NaN."""
-        require(is_number(reward), parameter, repr(reward), "a number")
+        require(is_real(reward), parameter, repr(reward), "a number")
         value = as_float(reward)
         if self.clamp and not math.isnan(value):
             value = min(max(value, self.low), self.high)
@@ -116,6 +116,6 @@ def as_float(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def is_number(value: Any) -> bool:
+def is_real(value: Any) -> bool:
     """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, is_number, truth
+from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, is_real, true_or_false
 from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.mechanisms.deployable import GRID, on_grid
 from bandits.parameters import ParameterError, require
@@ -26,7 +26,7 @@ class Client:
 
     def __init__(self, epsilon: float, domain: tuple[float, float] = (0.0, 1.0), *, clamp: bool = False) -> None:
         self.epsilon, self.domain, self.clamp = _budget(epsilon), domain, clamp
-        self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
+        self._domain = RewardDomain.of(domain, true_or_false(clamp, "clamp"))
 
     def message(self, reward: float) -> int:
         """The bit to send: 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), r the reward on [0, 1].
@@ -86,17 +86,17 @@ class TruncatingLaplaceClient(TruncatingClient):
 
 def truncated(reward: Any, bound: Any) -> int:
     """reward / bound in steps of 2^-20, from -2^20 to 2^20; 0 for a reward beyond the bound."""
-    size = as_float(bound) if is_number(bound) else math.nan
+    size = as_float(bound) if is_real(bound) else math.nan
     require(0 < size < math.inf, "bound", repr(bound), "that of a ticket: a finite number > 0")
-    value = as_float(reward) if is_number(reward) else math.nan
+    value = as_float(reward) if is_real(reward) else math.nan
     require(not math.isnan(value), "reward", repr(reward), "a number")
     return on_grid(value / size) if abs(value) <= size else 0
 
 
 def _budget(epsilon: Any) -> float:
-    found = budget(epsilon)
-    require(0 < found <= 700, "epsilon", epsilon, "a number in (0, 700]")
-    return found
+    number = budget(epsilon)
+    require(0 < number <= 700, "epsilon", epsilon, "a number in (0, 700]")
+    return number
 
 
 def _with_noise(steps: int, sensitivity: int, epsilon: float) -> int:
@@ -138,11 +138,11 @@ FORMS: dict[type, MessageForm] = {
 }
 
 
-def form_of(policy: Any) -> MessageForm:
+def message_form(policy: Any) -> MessageForm:
     """What clients send to this policy. Raises `ParameterError` for one that has no clients here."""
     for cls, form in FORMS.items():
         if isinstance(policy, cls):
             return form
     name = getattr(policy, "name", repr(policy))
-    known = "klucb_cf, ts_cf, ldp_ucb_b, ldp_ucb_l, ldprse or robust_bit_se"
-    raise ParameterError("policy", f"{name} has no clients: take {known}")
+    names = "klucb_cf, ts_cf, ldp_ucb_b, ldp_ucb_l, ldprse or robust_bit_se"
+    raise ParameterError("policy", f"{name} has no clients: take {names}")

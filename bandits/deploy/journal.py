@@ -4,8 +4,8 @@ Table `journal` holds what is public: the header, tickets, releases. Its checksu
 changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
 `snapshot` holds the state after one of the rows, so that a restart need not read the rows up to it; a review does.
 Table `secret_rewards` holds rewards as they are; each row has a checksum of its own, so that the chain has no trace of
-them. What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
-(`synchronous=EXTRA`).
+them. Table `secret_users` holds keyed hashes of users while their batches are open, see `bandits.deploy.users`. What a
+transaction wrote is on disk when `write` returns: the folder of the file is synchronised too (`synchronous=EXTRA`).
 """
 
 import ctypes
@@ -35,6 +35,7 @@ IN_USE = "is in use by another session"
 UNCLEAR = "an earlier error left it unclear what is on disk"
 PART = 500  # rows that are read at a time
 LEAST = -(2**63)  # before every number of a row
+USERS = "ticket INTEGER PRIMARY KEY, user TEXT NOT NULL"
 SNAPSHOT = "row INTEGER NOT NULL, last TEXT NOT NULL, state TEXT NOT NULL, checksum TEXT NOT NULL"
 TABLES = """
 CREATE TABLE journal (row INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
@@ -49,7 +50,7 @@ class JournalError(Exception):
     """A journal cannot be used; the message is one line that names the file."""
 
 
-class Row(NamedTuple):
+class JournalRow(NamedTuple):
     """A row of the journal: the kind of an event, and its numbers."""
 
     kind: str
@@ -88,6 +89,7 @@ class Journal:
             with self.guarded():
                 self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until it is closed, not for a transaction alone
                 self._file.execute("PRAGMA synchronous=EXTRA")
+                self._file.execute("PRAGMA secure_delete=ON")  # what is removed is overwritten
                 self._begin()
                 self._place = self._only_name()
             self._last, self._checksum = self._read_last()
@@ -139,19 +141,20 @@ class Journal:
         if version != FORMAT:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
         self._file.execute(f"CREATE TABLE IF NOT EXISTS snapshot ({SNAPSHOT}) STRICT")  # older journals have none
+        self._file.execute(f"CREATE TABLE IF NOT EXISTS secret_users ({USERS}) STRICT")
         self._file.execute("COMMIT")
 
-    def rows(self, after: Snapshot | None = None) -> Iterator[Row]:
+    def rows(self, after: Snapshot | None = None) -> Iterator[JournalRow]:
         """All rows, or those after a snapshot, each with a checksum that fits, to the last one."""
         number, checksum, row = (0, "", LEAST) if after is None else (after.row, after.last, after.row)
         select = f"SELECT row, kind, body, checksum FROM journal WHERE row > ? ORDER BY row LIMIT {PART}"
         while part := self._fetched(select, row):
-            for row, kind, body, found in part:
+            for row, kind, body, stored in part:
                 number += 1
                 checksum = _checksum(checksum, number, kind, body)
-                if (row, found) != (number, checksum):
+                if (row, stored) != (number, checksum):
                     raise JournalError(f"{self.path}: row {number} of journal is damaged: its checksum does not fit")
-                yield Row(kind, self._parsed(body, f"row {number} of journal"))
+                yield JournalRow(kind, self._parsed(body, f"row {number} of journal"))
         if (number, checksum) != (self._last, self._checksum):
             raise JournalError(f"{self.path}: row {number + 1} of journal is missing, or table last is damaged")
 
@@ -178,17 +181,17 @@ class Journal:
         return content
 
     def _read_last(self) -> tuple[int, str]:
-        found: list[tuple[int, str]] = self._fetched("SELECT row, checksum FROM last")
-        if len(found) != 1:
+        last: list[tuple[int, str]] = self._fetched("SELECT row, checksum FROM last")
+        if len(last) != 1:
             raise JournalError(f"{self.path}: table last is damaged")
-        return found[0]
+        return last[0]
 
     def snapshot(self) -> Snapshot | None:
         """The last snapshot; None if there is none yet."""
-        found = self._fetched("SELECT row, last, state, checksum FROM snapshot")
-        for row, last, state, checksum in found:
+        snapshots = self._fetched("SELECT row, last, state, checksum FROM snapshot")
+        for row, last, state, checksum in snapshots:
             rows = self._fetched("SELECT checksum FROM journal WHERE row = ?", row)
-            if rows != [(last,)] or len(found) > 1 or checksum != _checksum(last, row, "snapshot", state):
+            if rows != [(last,)] or len(snapshots) > 1 or checksum != _checksum(last, row, "snapshot", state):
                 told = "without it (DELETE FROM snapshot) all rows are read"
                 raise JournalError(f"{self.path}: table snapshot is damaged: its checksum does not fit; {told}")
             return Snapshot(row, last, self._parsed(state, "table snapshot"))
@@ -220,15 +223,21 @@ class Journal:
         """Whether a reward of this ticket is on disk."""
         return bool(self._fetched("SELECT 1 FROM secret_rewards WHERE ticket = ?", ticket))
 
+    def users(self) -> list[tuple[int, str]]:
+        """The hashes of users in open batches, by ticket."""
+        return self._fetched("SELECT ticket, user FROM secret_users ORDER BY ticket")
+
     def write(
         self,
-        rows: Sequence[Row] = (),
+        rows: Sequence[JournalRow] = (),
         rewards: Mapping[int, int] | None = None,
         state: Mapping[str, Any] | None = None,
+        users: Mapping[int, str | None] | None = None,
     ) -> None:
         """Append rows and rewards in one transaction: all of them are on disk when this returns, or none is.
 
-        `state`, if given, is the state after these rows: it becomes the snapshot.
+        `state`, if given, is the state after these rows: it becomes the snapshot. `users` are hashes of users by
+        ticket, None to remove one.
         """
         with self.guarded():
             self._require_place()
@@ -243,6 +252,11 @@ class Journal:
             for ticket, steps in (rewards or {}).items():
                 entry = (ticket, steps, _checksum("", ticket, "reward", str(steps)))
                 self._file.execute("INSERT INTO secret_rewards VALUES (?, ?, ?)", entry)
+            for ticket, user in (users or {}).items():
+                if user is None:
+                    self._file.execute("DELETE FROM secret_users WHERE ticket = ?", (ticket,))
+                else:
+                    self._file.execute("INSERT INTO secret_users VALUES (?, ?)", (ticket, user))
             if state is not None:
                 text = _text(state)
                 self._file.execute("DELETE FROM snapshot")
@@ -297,10 +311,10 @@ class Journal:
 def _place(path: Path) -> tuple[int, int] | None:
     """Which file there is; None for a journal in memory, and if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _finite(number: str) -> float:

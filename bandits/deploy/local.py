@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from bandits.deploy.checks import budget, is_number, whole
-from bandits.deploy.clients import form_of
-from bandits.deploy.journal import Row
+from bandits.deploy.checks import budget, is_real, whole_at_least
+from bandits.deploy.clients import message_form
+from bandits.deploy.journal import JournalRow
 from bandits.deploy.reports import BoundedPolicy, Reports, reports_to
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
@@ -19,6 +19,7 @@ from bandits.deploy.tickets import (
     Ticket,
     checked_ticket,
     note,
+    number_of,
     open_journal,
     restore,
     shared_header,
@@ -55,7 +56,7 @@ class Server:
         contributions: int = 1,
         expect: str | None = None,
     ) -> None:
-        header = header_of(policy, arms, horizon, contributions, moment)
+        header = local_header(policy, arms, horizon, contributions, moment)
         self.policy, self.contributions = policy, header["contributions"]
         self._horizon = header["horizon"]
         self._reports = reports_of(policy, header)
@@ -74,19 +75,19 @@ class Server:
 
         Raises `ParameterError` at the horizon.
         """
-        n = whole(n, "n", 1)
+        n = whole_at_least(n, "n", 1)
         with self._lock, self._journal.usable():
             if self._reports.issued == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
             with self._journal.guarded():
-                rows, given = list[Row](), list[Ticket]()
+                rows, given = list[JournalRow](), list[Ticket]()
                 for _ in range(min(n, self._horizon - self._reports.issued)):
                     given.append(self._reports.pull(self._reports.next_arm(self._rng)))
                     note(rows, "pull", given[-1])
                 self._write(rows)
                 return with_names(given, self._header)
 
-    def _write(self, rows: list[Row]) -> None:
+    def _write(self, rows: list[JournalRow]) -> None:
         self._journal.write(rows, state=snapshot_of(self._reports))
 
     def update(self, ticket: int, message: int) -> Outcome:
@@ -97,13 +98,29 @@ class Server:
         """
         message = self._reports.form.checked(message)
         with self._lock, self._journal.usable():
-            ticket = checked_ticket(ticket, self._reports.issued)
-            outcome = self._reports.outcome(ticket)
-            if outcome is Outcome.COUNTED:
-                with self._journal.guarded():
-                    self._reports.report(ticket, message)
-                    self._write([Row("report", {"ticket": ticket, "message": message})])
-            return outcome
+            return self._updated(checked_ticket(ticket, self._reports.issued), message)
+
+    def update_arm(self, arm: str | int, message: int) -> Outcome:
+        """Take a message for an arm, by its name or else its number, whose ticket is not known any more.
+
+        It is that of the oldest ticket of the arm that has none, and `UNUSED` if there is none. One that is sent twice
+        counts twice, other than in `update`. Refused for policies whose tickets have bounds, which differ from ticket
+        to ticket.
+        """
+        message, number = self._reports.form.checked(message), number_of(arm, self._header)
+        unbound = isinstance(self.policy, LocalPolicy)
+        require(unbound, "policy", self.policy.name, "one whose tickets have no bounds; give the ticket to `update`")
+        with self._lock, self._journal.usable():
+            waiting = self._reports.waiting.of(number)
+            return self._updated(waiting[0], message) if waiting else Outcome.UNUSED
+
+    def _updated(self, ticket: int, message: int) -> Outcome:
+        outcome = self._reports.outcome(ticket)
+        if outcome is Outcome.COUNTED:
+            with self._journal.guarded():
+                self._reports.report(ticket, message)
+                self._write([JournalRow("report", {"ticket": ticket, "message": message})])
+        return outcome
 
     def spent(self) -> Spent:
         """What the messages cost one user: contributions x epsilon, and 0 before the first."""
@@ -136,7 +153,7 @@ class Server:
         self.close()
 
 
-def header_of(
+def local_header(
     policy: LocalPolicy | BoundedPolicy,
     arms: int | Sequence[str],
     horizon: int,
@@ -144,7 +161,7 @@ def header_of(
     moment: tuple[float, float] | None,
 ) -> dict[str, Any]:
     """The header of a server. Raises `ParameterError` for what no server has; a review believes nothing else."""
-    form_of(policy)
+    message_form(policy)
     given = _checked_moment(policy, moment)
     header = shared_header(policy, arms, horizon, contributions) | {"local": True}
     return header if given is None else header | {"moment": list(given)}
@@ -164,7 +181,7 @@ def _checked_moment(policy: LocalPolicy | BoundedPolicy, moment: Any) -> Moment 
     most = 10 if isinstance(policy, RobustBitSE) else 1
     try:
         u, v = moment
-        allowed = is_number(u) and is_number(v) and 0 < float(u) < math.inf and 0 < float(v) <= most
+        allowed = is_real(u) and is_real(v) and 0 < float(u) < math.inf and 0 < float(v) <= most
     except (TypeError, ValueError, OverflowError):
         allowed = False
     require(allowed, "moment", repr(moment), f"two numbers u > 0 and v in (0, {most}] with E |reward|^(1+v) <= u")

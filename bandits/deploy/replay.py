@@ -7,6 +7,7 @@ A journal cannot show whether a released sum is the sum of the rewards plus fres
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,12 +18,21 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bandits.audit.ledger import Release
 from bandits.deploy import local, session
-from bandits.deploy.checks import is_integer, is_number, shortened
-from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
+from bandits.deploy.checks import is_integer, is_real, shortened
+from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
 from bandits.deploy.reports import Reports
 from bandits.deploy.session import ledger_of, require_steps
-from bandits.deploy.spending import Spent, spent
-from bandits.deploy.tickets import UNFIT, Progress, Ticket, described, replay, require_header, told, with_names
+from bandits.deploy.spending import Spent, spent, spent_by
+from bandits.deploy.tickets import (
+    UNFIT,
+    SessionProgress,
+    Ticket,
+    described,
+    replay_rows,
+    require_header,
+    told,
+    with_names,
+)
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy
 
@@ -59,11 +69,11 @@ def review(path: Path | str, policy: Policy | None = None) -> Review:
     if not rows or rows[0].kind != "header":
         raise JournalError(f"{path}: row 1 of journal is not a header")
     header = dict(rows[0].body)
-    known = policy_of(header, path) if policy is None else policy
-    require_header(rows[0], header | {"policy": described(known)}, path)
-    begun = _begun(header, known, path)
+    player = policy_of(header, path) if policy is None else policy
+    require_header(rows[0], header | {"policy": described(player)}, path)
+    begun = _begun(header, player, path)
     if "local" in header:
-        return _review_of_messages(path, rows, snapshot, begun, known, header)
+        return _review_of_messages(path, rows, snapshot, begun, player, header)
     return _review_of_sums(path, rows, snapshot, begun, header, rewards)
 
 
@@ -95,7 +105,7 @@ def _fits(value: object, hint: Any) -> bool:
     checks: dict[Any, Callable[[object], bool]] = {
         bool: lambda value: isinstance(value, bool),
         int: is_integer,
-        float: is_number,
+        float: is_real,
         str: lambda value: isinstance(value, str),
         NoneType: lambda value: value is None,
     }
@@ -109,31 +119,31 @@ def _begun(header: dict[str, Any], policy: Any, path: Path | str) -> Any:
         parameters["arms"] = parameters.pop("names")
     try:
         if "local" in header:
-            known = local.header_of(policy, **{"moment": None} | parameters)
-            begun: Any = local.reports_of(policy, known)
+            expected = local.local_header(policy, **{"moment": None} | parameters)
+            begun: Any = local.reports_of(policy, expected)
         else:
-            known = session.header_of(policy, **parameters)
-            begun = session.progress_of(policy, known)
+            expected = session.session_header(policy, **parameters)
+            begun = session.progress_of(policy, expected)
     except UNFIT as error:
         raise JournalError(f"{path}: row 1 of journal is not the header of a session: {told(error)}") from None
-    for key in [*header, *known]:
+    for key in [*header, *expected]:
         value = header.get(key)
-        if json.dumps(known.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
-            said = f"{key} is {shortened(value)}, and would be {known.get(key)}"
+        if json.dumps(expected.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):
+            said = f"{key} is {shortened(value)}, and would be {expected.get(key)}"
             raise JournalError(f"{path}: row 1 of journal is not the header of a session: {said}")
     return begun
 
 
 def _review_of_sums(
     path: Path | str,
-    rows: list[Row],
+    rows: list[JournalRow],
     snapshot: Snapshot | None,
-    progress: Progress,
+    progress: SessionProgress,
     header: dict[str, Any],
     rewards: dict[int, int],
 ) -> Review:
     left = set(rewards)
-    for row in replay(progress, rows[1:], path, snapshot=snapshot):
+    for row in replay_rows(progress, rows[1:], path, snapshot=snapshot):
         if row.kind == "release":
             tickets = {ticket for arm in progress.run.due for ticket in progress.open.of(arm)}
             absent = len(tickets - left)
@@ -148,12 +158,13 @@ def _review_of_sums(
     if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
-    cost = spent(progress.run.epsilon, contributions, progress.released, anchored=False)
+    counted = "users" in header
+    cost = spent_by(progress.run, contributions, progress.released, False, counted)
     transcript = transcript_of(((row, None) for row in rows), header)
     return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 
 
-def transcript_of(rows: Iterable[tuple[Row, float | None]], header: dict[str, Any]) -> tuple[Ticket, ...]:
+def transcript_of(rows: Iterable[tuple[JournalRow, float | None]], header: dict[str, Any]) -> tuple[Ticket, ...]:
     """The tickets that rows give out, each row with the bound of its tickets."""
     giving = [(row.body["arms"], bound) for row, bound in rows if row.kind in ("pull", "wait")]
     pulls = [(arm, bound) for runs, bound in giving for arm, count in runs for _ in range(count)]
@@ -162,14 +173,14 @@ def transcript_of(rows: Iterable[tuple[Row, float | None]], header: dict[str, An
 
 def _review_of_messages(
     path: Path | str,
-    rows: list[Row],
+    rows: list[JournalRow],
     snapshot: Snapshot | None,
     reports: Reports,
     policy: Any,
     header: dict[str, Any],
 ) -> Review:
     # A row of tickets has one bound, that of the epoch before it: an epoch ends with a report.
-    followed = [(row, reports.bound) for row in replay(reports, rows[1:], path, snapshot=snapshot)]
+    followed = [(row, reports.bound) for row in replay_rows(reports, rows[1:], path, snapshot=snapshot)]
     cost = spent(policy.epsilon, header["contributions"], reports.received, "all messages")
     ledger = policy.ledger(header["arms"], header["horizon"])
     return Review(header, transcript_of(followed, header), ledger, cost, reports.received)
@@ -182,25 +193,27 @@ def main() -> None:
     parser.add_argument("--transcript", action="store_true", help="print every ticket, too")
     given = parser.parse_args()
     try:
-        found = review(given.journal)
+        reviewed = review(given.journal)
     except (JournalError, ParameterError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     try:
-        show(found, given.transcript)
+        show(reviewed, given.transcript)
     except BrokenPipeError:  # the reader of our output, such as `head`, has ended
         sys.stdout = None
 
 
-def show(found: Review, with_transcript: bool) -> None:
+def show(reviewed: Review, with_transcript: bool) -> None:
     """Print a review."""
-    what, once = ("messages", "ticket") if found.header.get("local") else ("rewards", "batch")
-    for key, value in found.header.items():
+    what, once = ("messages", "ticket") if reviewed.header.get("local") else ("rewards", "batch")
+    for key, value in reviewed.header.items():
         print(f"{key}: {value}")
-    print(f"tickets: {len(found.transcript)}, {what}: {found.rewards}, releases: {found.spent.releases}")
-    print(f"spent: {found.spent.epsilon:g} of one user, {found.spent.most:g} at most: {found.spent.words}")
+    print(f"tickets: {len(reviewed.transcript)}, {what}: {reviewed.rewards}, releases: {reviewed.spent.releases}")
+    paid = reviewed.spent
+    now, most = (paid.epsilon, paid.most) if math.isfinite(paid.most) else (paid.rho, paid.most_rho)
+    print(f"spent: {now:g} of one user, {most:g} at most: {paid.words}")
     print(f"checksums fit, arms follow from what was released before them, {what} have one {once} each at most")
-    for ticket in found.transcript if with_transcript else ():
+    for ticket in reviewed.transcript if with_transcript else ():
         arm = ticket.arm if ticket.name is None else ticket.name
         print(f"ticket {ticket.number}: arm {arm}" + ("" if ticket.bound is None else f", bound {ticket.bound}"))
     sys.stdout.flush()

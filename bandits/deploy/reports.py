@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bandits.deploy.checks import is_integer, only, runs
-from bandits.deploy.clients import form_of
-from bandits.deploy.journal import Row
+from bandits.deploy.checks import is_integer, only, pulls_in_a_row
+from bandits.deploy.clients import message_form
+from bandits.deploy.journal import JournalRow
 from bandits.deploy.tickets import OpenTickets, Outcome, Ticket
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.elimination import survivors
@@ -40,7 +40,7 @@ class Reports(ABC):
     bound: float | None = None
 
     def __init__(self, policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int) -> None:
-        self.form, self.arms, self.horizon = form_of(policy), arms, horizon
+        self.form, self.arms, self.horizon = message_form(policy), arms, horizon
         self.issued = self.received = self.unsaved = 0
         self.waiting = OpenTickets()
 
@@ -90,7 +90,7 @@ class Reports(ABC):
         self.unsaved += 1
         self.absorb(ticket, arm, message)
 
-    def follow(self, row: Row) -> None:
+    def follow(self, row: JournalRow) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "report":
             only(row.body, "ticket", "message")
@@ -101,7 +101,7 @@ class Reports(ABC):
             return
         if row.kind != "pull":
             raise ValueError(f"unknown kind {row.kind}")
-        for arm, count in runs(row.body, self.arms, self.horizon - self.issued):
+        for arm, count in pulls_in_a_row(row.body, self.arms, self.horizon - self.issued):
             for _ in range(count):
                 expected = arm if self.draws_arms else self.next_arm(np.random.default_rng(0))
                 if expected != arm:
@@ -145,8 +145,8 @@ class StepReports(Reports):
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         super().restore(saved)
-        for known, name in ((self.given, "given"), (self.known.pulls, "reports"), (self.known.sums, "sums")):
-            known[:] = saved[name]
+        for counts, name in ((self.given, "given"), (self.known.pulls, "reports"), (self.known.sums, "sums")):
+            counts[:] = saved[name]
 
 
 class EpochReports(Reports):
@@ -210,8 +210,8 @@ class EpochReports(Reports):
 
     def saved(self) -> dict[str, Any]:
         counts = {"issued": self.issued, "received": self.received, "first": self.first}
-        known = {"given": list(self.given.values()), "sums": list(self.sums.values()), **self.summary()}
-        return {"waiting": self.waiting.saved(), **counts, **known}
+        sums = {"given": list(self.given.values()), "sums": list(self.sums.values()), **self.summary()}
+        return {"waiting": self.waiting.saved(), **counts, **sums}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         super().restore(saved)

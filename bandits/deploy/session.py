@@ -10,25 +10,29 @@ from typing import Any, Self
 import numpy as np
 
 from bandits.audit.ledger import Release
-from bandits.audit.releases import GridRelease
-from bandits.deploy.checks import RewardDomain, budget, truth, whole
-from bandits.deploy.journal import JournalError, Row
-from bandits.deploy.spending import Spent, spent
+from bandits.audit.releases import GridNormal, GridRelease
+from bandits.deploy.checks import RewardDomain, budget, true_or_false, whole_at_least
+from bandits.deploy.journal import JournalError, JournalRow
+from bandits.deploy.spending import Spent, spent_by
 from bandits.deploy.tickets import (
     Outcome,
-    Progress,
+    SessionProgress,
     Ticket,
     checked_ticket,
     note,
+    number_of,
     open_journal,
     restore,
     shared_header,
     snapshot_of,
     with_names,
 )
-from bandits.mechanisms.deployable import GRID, add_noise, on_grid
+from bandits.deploy.users import Users, key_mark, require_mark
+from bandits.guarantees import ROUNDING
+from bandits.mechanisms.deployable import GRID, add_noise, add_normal_noise, on_grid
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
+from bandits.policies.batched import BatchedRun
 from bandits.policies.local_ucb import LocalPolicy
 
 
@@ -36,14 +40,15 @@ class Session:
     """A private policy for real users, whose noise is exact and in a journal before anything depends on it.
 
     A reward enters one sum, that of the batch of its ticket, which is released once with discrete Laplace noise
-    (`bandits.mechanisms.deployable`). A batch that is due is closed by `select`: when all its rewards are in, or once
-    `patience` more tickets were given out. A reward that is missing then counts as `missing`. Whoever opens the
-    same journal goes on with the same releases. All methods can be called from several threads.
+    (`bandits.mechanisms.deployable`), or discrete normal noise for a policy with a rho. A batch that is due is closed
+    by `select`: when all its rewards are in, or once `patience` more tickets were given out. A reward that is missing
+    then counts as `missing`. Whoever opens the same journal goes on with the same releases. All methods can be called
+    from several threads.
 
     Guarantee: (`contributions` x epsilon)-differential privacy of all arms and releases, epsilon that of the policy,
-    for a user with at most `contributions` rewards, whose values change. Whether and when a reward comes is public,
-    unless `wait_always`: then every batch waits for `patience` tickets, whatever has come, and even whether a user
-    sends a reward is protected. Times of replies are not protected.
+    or (`contributions`^2 x rho)-zCDP, for a user with at most `contributions` rewards, whose values change. Whether and
+    when a reward comes is public, unless `wait_always`: then every batch waits for `patience` tickets, whatever has
+    come, and even whether a user sends a reward is protected. Times of replies are not protected.
 
     Attributes
     ----------
@@ -51,6 +56,8 @@ class Session:
     domain: the least and the largest reward.
     missing: the public value of a reward that did not come, by default the least.
     clamp: whether rewards outside the domain are moved to its nearest end, or else refused.
+    user_key: 16 to 64 random bytes, kept elsewhere; `update` then takes a user, of whom at most `contributions` rewards
+        count in batches that are open together, see `bandits.deploy.users`. Later batches cost the user again.
     expect: a `head()` that was written down before: a journal that does not contain it is refused.
 
     Raises `ParameterError` for a policy whose releases are not sums of batches, or without OpenDP, and `JournalError`
@@ -71,32 +78,42 @@ class Session:
         wait_always: bool = False,
         clamp: bool = False,
         expect: str | None = None,
+        user_key: bytes | None = None,
     ) -> None:
-        header = header_of(policy, arms, horizon, domain, contributions, missing, patience, wait_always)
-        self._domain = RewardDomain.of(domain, truth(clamp, "clamp"))
+        mark = key_mark(user_key)
+        header = session_header(policy, arms, horizon, domain, contributions, missing, patience, wait_always, mark)
+        self._domain = RewardDomain.of(domain, true_or_false(clamp, "clamp"))
         self._missing = RewardDomain.of(domain).unit(header["missing"], "missing")
         self.policy, self.contributions, self.clamp = policy, header["contributions"], clamp
         self._horizon, self._patience, self._wait_always = header["horizon"], header["patience"], wait_always
         self._progress = progress_of(policy, header)
-        self._check_epsilon()
+        self._check_budget()
         self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
         self._lock = RLock()
         self._header, self._anchored = header, expect is not None
         self._journal = open_journal(journal, expect)
+        self._users = Users(user_key, self.contributions, self._journal)
         try:
             self._restore()
         except BaseException:
             self._journal.close()
             raise
 
-    def _check_epsilon(self) -> None:
-        epsilon, promised = self._progress.run.epsilon, self.policy.guarantee.epsilon
-        require(epsilon <= promised, "policy", f"{epsilon:g}", f"one whose releases cost at most {promised:g}")
-        add_noise(0, self._progress.run.grid, epsilon)  # refuses before the first user if there is no OpenDP
+    def _check_budget(self) -> None:
+        run, guarantee = self._progress.run, self.policy.guarantee
+        cost, promised = (run.epsilon, guarantee.epsilon) if run.rho is None else (run.rho, guarantee.least_rho)
+        allowed = cost <= promised * (1 if run.rho is None else 1 + ROUNDING)  # a rho may have been a level
+        require(allowed, "policy", f"{cost:g}", f"one whose releases cost at most {promised:g}")
+        with_noise(0, run)  # refuses before the first user if there is no OpenDP
 
     def _restore(self) -> None:
         restore(self._progress, self._journal, self._header)
         self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
+        self._places = Counter[
+            int
+        ]()  # of the open batch of each arm: the tickets before have rewards, for `update_arm`
+        self._closed = list[int]()  # tickets whose users are to be removed from the journal
+        self._users.restore(self._progress.open)
         for ticket, steps in self._journal.rewards_of(self._progress.open):
             require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
             self._count(ticket, steps)
@@ -113,7 +130,7 @@ class Session:
         Rewards that arrive before the next release do not change the arms. Raises `ParameterError` at
         the horizon.
         """
-        n = whole(n, "n", 1)
+        n = whole_at_least(n, "n", 1)
         with self._lock, self._journal.usable():
             if self._progress.pulls == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
@@ -121,7 +138,7 @@ class Session:
                 return self._selected(n)
 
     def _selected(self, n: int) -> list[Ticket]:
-        progress, rows, given = self._progress, list[Row](), list[Ticket]()
+        progress, rows, given = self._progress, list[JournalRow](), list[Ticket]()
         while len(given) < n and progress.pulls < self._horizon:
             if not progress.run.due:
                 given.append(progress.pull(progress.run.next_arm(self._rng)))
@@ -134,26 +151,50 @@ class Session:
         self._write(rows)
         return with_names(given, self._header)
 
-    def _write(self, rows: list[Row]) -> None:
-        self._journal.write(rows, state=snapshot_of(self._progress))
+    def _write(self, rows: list[JournalRow]) -> None:
+        self._journal.write(rows, state=snapshot_of(self._progress), users=dict.fromkeys(self._closed))
+        self._closed.clear()
 
-    def update(self, ticket: int, reward: float) -> Outcome:
+    def update(self, ticket: int, reward: float, user: str | None = None) -> Outcome:
         """Take the reward of a ticket; when this returns it is on disk. It may be repeated: the first reward stays.
 
-        Raises `ParameterError` for a ticket that was never given out and for a reward outside the domain, and goes on.
+        `user` is whose reward it is, with a `user_key` alone. Raises `ParameterError` for a ticket that was never given
+        out and for a reward outside the domain, and goes on.
         """
-        unit = self._domain.unit(reward)
+        unit, hashed = self._domain.unit(reward), self._users.checked(user)
         with self._lock, self._journal.usable():
-            ticket = checked_ticket(ticket, self._progress.issued)
-            if self._journal.has_reward(ticket):
-                return Outcome.REPEATED
-            if self._progress.open.arm_of(ticket) is None:
-                return Outcome.UNUSED
-            with self._journal.guarded():
-                steps = self._steps(unit)
-                self._journal.write(rewards={ticket: steps})
-                self._count(ticket, steps)
-                return Outcome.COUNTED
+            return self._updated(checked_ticket(ticket, self._progress.issued), unit, hashed)
+
+    def update_arm(self, arm: str | int, reward: float, user: str | None = None) -> Outcome:
+        """Take a reward of an arm, by its name or else its number, whose ticket is not known any more.
+
+        It is that of the oldest ticket of the open batch that has none, and `UNUSED` if there is none. One that is sent
+        twice counts twice, other than in `update`. Otherwise as there.
+        """
+        unit, hashed = self._domain.unit(reward), self._users.checked(user)
+        number = number_of(arm, self._header)
+        with self._lock, self._journal.usable():
+            tickets = self._progress.open.of(number)
+            while self._places[number] < len(tickets):
+                outcome = self._updated(tickets[self._places[number]], unit, hashed)
+                if outcome is not Outcome.REPEATED:
+                    return outcome
+                self._places[number] += 1
+            return Outcome.UNUSED
+
+    def _updated(self, ticket: int, unit: float, user: str | None) -> Outcome:
+        if self._journal.has_reward(ticket):
+            return Outcome.REPEATED
+        if self._progress.open.arm_of(ticket) is None:
+            return Outcome.UNUSED
+        if self._users.is_full(user):
+            return Outcome.EXCESS
+        with self._journal.guarded():
+            steps = self._steps(unit)
+            self._journal.write(rewards={ticket: steps}, users=None if user is None else {ticket: user})
+            self._count(ticket, steps)
+            self._users.count(ticket, user)
+            return Outcome.COUNTED
 
     def close_batches(self) -> bool:
         """Close the batches that are due, by a rule of your own on time, never on rewards. Returns whether any was due.
@@ -173,10 +214,14 @@ class Session:
             return ledger_of(self._progress, self.contributions)
 
     def spent(self) -> Spent:
-        """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first."""
+        """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first.
+
+        With a rho that is contributions^2 x rho, and no epsilon.
+        """
         with self._lock, self._journal.usable():
             progress = self._progress
-            return spent(progress.run.epsilon, self.contributions, progress.released, anchored=self._anchored)
+            counted = "users" in self._header
+            return spent_by(progress.run, self.contributions, progress.released, self._anchored, counted)
 
     def head(self) -> str:
         """The head of the journal, with all that `select` and `close_batches` have returned: for `expect`.
@@ -188,7 +233,7 @@ class Session:
             return self._journal.head()
 
     def would_exceed(self, epsilon: float) -> bool:
-        """Whether this session, to its end, spends more than `epsilon` of the privacy of one user."""
+        """Whether this session, to its end, spends more than `epsilon` of the privacy of one user; zCDP has none."""
         return self.spent().most > budget(epsilon)
 
     def state(self) -> dict[str, Any]:
@@ -237,23 +282,24 @@ class Session:
     def _absent_of(self, arm: int) -> int:
         return len(self._progress.open.of(arm)) - self._present[arm]
 
-    def _release(self) -> Row:
+    def _release(self) -> JournalRow:
         """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
         progress = self._progress
-        grid, epsilon, due = progress.run.grid, progress.run.epsilon, progress.run.due
+        grid, due = progress.run.grid, progress.run.due
         body: dict[str, Any] = {"arms": list(due)}
         if not self._wait_always:
             body["missing"] = self._absent()
         missing = round(self._missing * grid)
         sums = [self._sums[arm] + missing * self._absent_of(arm) for arm in due]
         for arm in due:
-            del self._sums[arm], self._present[arm]
-        body["steps"] = [add_noise(total, grid, epsilon) for total in sums]
+            self._closed += self._users.forget(progress.open.of(arm))
+            del self._sums[arm], self._present[arm], self._places[arm]
+        body["steps"] = [with_noise(total, progress.run) for total in sums]
         progress.release(body["steps"])
-        return Row("release", body)
+        return JournalRow("release", body)
 
 
-def header_of(
+def session_header(
     policy: Policy,
     arms: int | Sequence[str],
     horizon: int,
@@ -262,6 +308,7 @@ def header_of(
     missing: float | None,
     patience: int,
     wait_always: bool,
+    users: str | None = None,
 ) -> dict[str, Any]:
     """The header of a session. Raises `ParameterError` for what no session has; a review believes nothing else."""
     require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
@@ -270,18 +317,24 @@ def header_of(
     ends = RewardDomain.of(domain)
     missing = ends.low if missing is None else missing
     ends.unit(missing, "missing")
-    return shared_header(policy, arms, horizon, contributions) | {
-        "domain": [ends.low, ends.high],
-        "missing": float(missing),
-        "patience": whole(patience, "patience", 0),
-        "wait_always": truth(wait_always, "wait_always"),
-    }
+    if users is not None:
+        require_mark(users)
+    return (
+        shared_header(policy, arms, horizon, contributions)
+        | ({} if users is None else {"users": users})
+        | {
+            "domain": [ends.low, ends.high],
+            "missing": float(missing),
+            "patience": whole_at_least(patience, "patience", 0),
+            "wait_always": true_or_false(wait_always, "wait_always"),
+        }
+    )
 
 
-def progress_of(policy: Policy, header: dict[str, Any]) -> Progress:
+def progress_of(policy: Policy, header: dict[str, Any]) -> SessionProgress:
     """The public state of a session that begins."""
     arms, horizon = header["arms"], header["horizon"]
-    return Progress(policy.batched_run(arms, horizon), arms, horizon, header["patience"], header["wait_always"])
+    return SessionProgress(policy.batched_run(arms, horizon), arms, horizon, header["patience"], header["wait_always"])
 
 
 def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
@@ -290,11 +343,18 @@ def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
         raise JournalError(f"{path}: ticket {ticket} of secret_rewards is damaged: {steps} of {grid} steps")
 
 
-def ledger_of(progress: Progress, contributions: int) -> tuple[Release, ...]:
+def ledger_of(progress: SessionProgress, contributions: int) -> tuple[Release, ...]:
     """The releases of a session; `high` is what one user moves a sum by, in rewards."""
-    scale = 1 / progress.run.epsilon
-    steps = contributions * (GRID if progress.run.grid == GRID else 1)  # other grids change from batch to batch
-    return tuple(
-        GridRelease(f"release {number}", "", 0.0, float(contributions), 1.0, scale, steps)
-        for number in range(1, progress.released + 1)
-    )
+    run, names = progress.run, [f"release {number}" for number in range(1, progress.released + 1)]
+    steps = contributions * (GRID if run.grid == GRID else 1)  # other grids change from batch to batch
+    if run.rho is not None:
+        return tuple(GridNormal(name, "", steps, contributions**2 * run.rho) for name in names)
+    high, scale = float(contributions), 1 / run.epsilon
+    return tuple(GridRelease(name, "", 0.0, high, 1.0, scale, steps) for name in names)
+
+
+def with_noise(steps: int, run: BatchedRun) -> int:
+    """A sum in steps of the grid of a run, with the noise that the run is made for."""
+    if run.rho is None:
+        return add_noise(steps, run.grid, run.epsilon)
+    return add_normal_noise(steps, run.grid, run.rho)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bandits.deploy.checks import is_integer, only, runs, shortened, whole, whole_numbers
-from bandits.deploy.journal import Journal, JournalError, Row, Snapshot
+from bandits.deploy.checks import is_integer, only, pulls_in_a_row, shortened, whole_at_least, whole_numbers
+from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
 from bandits.policies.batched import BatchedRun
@@ -39,11 +39,13 @@ class Outcome(StrEnum):
     COUNTED: it is on disk, and enters the sum of its batch.
     REPEATED: its ticket has a reward already, which stays.
     UNUSED: it came after its batch was closed, or the policy does not learn from its pull; it was not stored.
+    EXCESS: its user has `contributions` rewards in open batches already; it was not stored.
     """
 
     COUNTED = "counted"
     REPEATED = "repeated"
     UNUSED = "unused"
+    EXCESS = "excess"
 
 
 class OpenTickets:
@@ -89,7 +91,7 @@ def _place(tickets: Sequence[int], ticket: int) -> int | None:
     return place if place < len(tickets) and tickets[place] == ticket else None
 
 
-class Progress:
+class SessionProgress:
     """The public state of a session. Only rows of its journal change it, so that a restored state is the same.
 
     Rows: `pull` and `wait` give out tickets, as pairs of an arm and a number of pulls in a row; the policy does not
@@ -158,7 +160,7 @@ class Progress:
         if not allowed or self.pulls > min(self.horizon, self.issued) or self.waited > self.patience:
             raise ValueError("its numbers of tickets are out of range")
 
-    def follow(self, row: Row) -> None:
+    def follow(self, row: JournalRow) -> None:
         """Do what a row says. Raises `ValueError` for a row that this policy would not have written."""
         if row.kind == "release":
             self._follow_release(row.body)
@@ -166,7 +168,7 @@ class Progress:
         if row.kind not in ("pull", "wait"):
             raise ValueError(f"unknown kind {row.kind}")
         left = self.patience - self.waited if row.kind == "wait" else self.horizon - self.pulls
-        for arm, count in runs(row.body, self.arms, left):
+        for arm, count in pulls_in_a_row(row.body, self.arms, left):
             for _ in range(count):
                 self._expect(row.kind, arm)
 
@@ -201,7 +203,7 @@ class Public(Protocol):
 
     unsaved: int
 
-    def follow(self, row: Row) -> None: ...
+    def follow(self, row: JournalRow) -> None: ...
     def saved(self) -> dict[str, Any] | None: ...
     def restore(self, saved: Mapping[str, Any]) -> None: ...
 
@@ -230,7 +232,7 @@ def restore(state: Public, journal: Journal, header: Mapping[str, Any]) -> None:
     path, rows, number = journal.path, journal.rows(), 2
     first = next(rows, None)
     if first is None:
-        journal.write([Row("header", header)])
+        journal.write([JournalRow("header", header)])
         return
     require_header(first, header, path)
     if snapshot := journal.snapshot():
@@ -239,13 +241,13 @@ def restore(state: Public, journal: Journal, header: Mapping[str, Any]) -> None:
         except UNFIT as error:
             raise JournalError(f"{path}: table snapshot does not fit the policy: {told(error)}") from None
         rows, number = journal.rows(snapshot), snapshot.row + 1
-    for _ in replay(state, rows, path, number):
+    for _ in replay_rows(state, rows, path, number):
         pass
 
 
-def replay(
-    state: Public, rows: Iterable[Row], path: object, first: int = 2, snapshot: Snapshot | None = None
-) -> Iterator[Row]:
+def replay_rows(
+    state: Public, rows: Iterable[JournalRow], path: object, first: int = 2, snapshot: Snapshot | None = None
+) -> Iterator[JournalRow]:
     """Follow rows of a journal, from number `first`, after its header; yields each before it is followed.
 
     Raises `JournalError` for a row, or a snapshot, that does not fit the policy and the rows before it.
@@ -265,10 +267,10 @@ def told(error: Exception) -> str:
     return f"there is no {error}" if isinstance(error, KeyError) else shortened(error)
 
 
-def note(rows: list[Row], kind: str, ticket: Ticket) -> None:
+def note(rows: list[JournalRow], kind: str, ticket: Ticket) -> None:
     """Add a ticket to the last of `rows`, or to a new row: its arm, and the number of pulls of it in succession."""
     if not rows or rows[-1].kind != kind:
-        rows.append(Row(kind, {"arms": []}))
+        rows.append(JournalRow(kind, {"arms": []}))
     runs = rows[-1].body["arms"]
     if runs and runs[-1][0] == ticket.arm:
         runs[-1][1] += 1
@@ -291,13 +293,13 @@ def described(policy: Policy) -> dict[str, Any]:
     """
     require(is_dataclass(policy), "policy", repr(policy), "a dataclass of its parameters")
     assert is_dataclass(policy)
-    cls, found = type(policy), {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
-    for name, value in found.items():
+    cls, values = type(policy), {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
+    for name, value in values.items():
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             raise ParameterError(name, f"must be a finite int or float, a text, or a list, got {value!r}") from None
-    return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": found}
+    return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": values}
 
 
 def shared_header(policy: Policy, arms: int | Sequence[str], horizon: int, contributions: int) -> dict[str, Any]:
@@ -306,9 +308,9 @@ def shared_header(policy: Policy, arms: int | Sequence[str], horizon: int, contr
     if isinstance(arms, list | tuple):
         require_names(arms)
         names, arms = {"names": list(arms)}, len(arms)
-    arms = whole(arms, "arms", 2)
+    arms = whole_at_least(arms, "arms", 2)
     require_arms(arms, MOST_ARMS)
-    horizon, contributions = whole(horizon, "horizon", 1), whole(contributions, "contributions", 1)
+    horizon, contributions = whole_at_least(horizon, "horizon", 1), whole_at_least(contributions, "contributions", 1)
     return {"policy": described_policy, "arms": arms, **names, "horizon": horizon, "contributions": contributions}
 
 
@@ -325,6 +327,19 @@ def with_names(tickets: Iterable[Ticket], header: Mapping[str, Any]) -> list[Tic
     """The tickets with the names of their arms, if a header has names."""
     names = header.get("names")
     return [ticket._replace(name=names[ticket.arm]) if names else ticket for ticket in tickets]
+
+
+def number_of(arm: Any, header: Mapping[str, Any]) -> int:
+    """The number of an arm that is given by its name, or by its number where arms have no names.
+
+    Raises `ParameterError` for any other.
+    """
+    if names := header.get("names"):
+        require(arm in names, "arm", shortened(repr(arm)), f"one of the names {shortened(names)}")
+        return int(names.index(arm))
+    allowed = is_integer(arm) and 0 <= arm < header["arms"]
+    require(allowed, "arm", shortened(repr(arm)), f"the number of one of the {header['arms']} arms, from 0 on")
+    return int(arm)
 
 
 def open_journal(path: Path | str, expect: str | None) -> Journal:
@@ -345,14 +360,14 @@ def open_journal(path: Path | str, expect: str | None) -> Journal:
     return journal
 
 
-def require_header(first: Row, header: Mapping[str, Any], path: object) -> None:
+def require_header(first: JournalRow, header: Mapping[str, Any], path: object) -> None:
     """Raise `JournalError` unless a journal is of the same session, naming the first thing that differs."""
     if first.kind != "header":
         raise JournalError(f"{path}: row 1 of journal is not a header")
-    known, header = _flat(first.body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
-    for key in [*header, *known]:
-        if known.get(key) != header.get(key):
-            told = f"{key} is {shortened(known.get(key))}, not {header.get(key)}"
+    stored, header = _flat(first.body), _flat(json.loads(json.dumps(header)))  # tuples are lists there
+    for key in [*header, *stored]:
+        if stored.get(key) != header.get(key):
+            told = f"{key} is {shortened(stored.get(key))}, not {header.get(key)}"
             raise JournalError(f"{path}: is of another session: {told}")
 
 

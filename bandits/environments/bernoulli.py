@@ -15,6 +15,9 @@ class BernoulliInstance(Instance):
 
     support: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
+    def in_order(self, order: IntArray) -> "Bernoulli":
+        return Bernoulli(tuple(self.mean_rewards[order].tolist()))
+
     def sample(self, arm: int, rng: np.random.Generator) -> float:
         return float(rng.random() < self.mean_rewards[arm])
 

@@ -21,7 +21,7 @@ def beta_sums(mean: float, concentration: float, terms: int, size: int, rng: np.
     losses close to 0 or 1), losses are drawn one by one.
     """
     if terms > WALKED:
-        law = law_of_sum(mean, concentration, terms)
+        law = law_of_beta_sum(mean, concentration, terms)
         if law.trusted:
             return law.draw(size, rng)
     sums, left = np.zeros(size), terms
@@ -33,7 +33,7 @@ def beta_sums(mean: float, concentration: float, terms: int, size: int, rng: np.
 
 
 @lru_cache(maxsize=256)
-def law_of_sum(mean: float, concentration: float, terms: int) -> LawOfSum:
+def law_of_beta_sum(mean: float, concentration: float, terms: int) -> LawOfSum:
     """The tabulated law of the sum of `terms` losses."""
     nodes, weights = special.roots_jacobi(_NODES, (1 - mean) * concentration - 1, mean * concentration - 1)
     centred, probability = (nodes + 1) / 2 - mean, weights / weights.sum()

@@ -29,7 +29,7 @@ def truncated_pareto_sum(scale: float, shape: float, bound: float, terms: int, r
         return 0.0
     if terms <= WALKED or math.isinf(bound):
         return walked_sum(scale, shape, bound, terms, rng)
-    law = law_of_sum(scale, shape, bound, terms)
+    law = law_of_pareto_sum(scale, shape, bound, terms)
     return float(law.draw(1, rng)[0]) if law.trusted else walked_sum(scale, shape, bound, terms, rng)
 
 
@@ -56,7 +56,7 @@ def truncated_moments(scale: float, shape: float, bound: float) -> tuple[float, 
 
 
 @lru_cache(maxsize=512)  # of 256 kB; a run of 20 corrupted arms over 10^8 steps needs 300
-def law_of_sum(scale: float, shape: float, bound: float, terms: int) -> LawOfSum:
+def law_of_pareto_sum(scale: float, shape: float, bound: float, terms: int) -> LawOfSum:
     """The law of the sum of x 1{x <= bound} over `terms` Pareto rewards."""
     first, second = truncated_moments(scale, shape, bound)
     return tabulate(first, second - first**2, terms, partial(_centred_log_transform, scale, shape, bound))

@@ -29,6 +29,9 @@ class Beta(Instance):
     def define_means(self) -> FloatArray:
         return np.array(self.means)
 
+    def in_order(self, order: IntArray) -> "Beta":
+        return Beta(tuple(self.mean_rewards[order].tolist()), self.concentration)
+
     def sample(self, arm: int, rng: np.random.Generator) -> float:
         mean = self.means[arm]
         return float(rng.beta(mean * self.concentration, (1 - mean) * self.concentration))

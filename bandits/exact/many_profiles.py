@@ -52,7 +52,7 @@ class ManyProfiles:
         nodes = (edges[:-1, None] + width * (_NODES + 0.5)).ravel()
         largest = largest_sum(self.noise, self.scale, self.arms)
         shifts = np.arange(largest + 1.0) if self.binomial else np.empty(0)
-        at_sums = [of(nodes[:, None] + shifts).T for of in (law.sf, law.pdf)]
+        at_sums = [function(nodes[:, None] + shifts).T for function in (law.sf, law.pdf)]
         epochs: list[_Epoch] = []
         rounds = 1
         while 2 * rounds <= self.horizon and rounds * self._least_lag < self.scale * math.log(self.arms / FLOOR):
@@ -60,7 +60,7 @@ class ManyProfiles:
                 masses = _masses(rounds, self.grid, largest)
                 survival, density = (masses @ values[: masses.shape[1]] for values in at_sums)
             else:
-                survival, density = (of(nodes + rounds * self.grid[:, None]) for of in (law.sf, law.pdf))
+                survival, density = (function(nodes + rounds * self.grid[:, None]) for function in (law.sf, law.pdf))
             survival = np.minimum(survival, 1 - FLOOR**2)
             steps = min(2 * rounds, self.horizon - 2 * rounds + 1)
             epochs.append(_Epoch(steps, np.log1p(-survival), self.grid[:, None] * density / (1 - survival)))

@@ -1,6 +1,6 @@
 """A search for losses for which more data makes the choice of RNM-FTNL(1, Q) worse on average.
 
-Conjecture (ours, docs/theorems.md, section 4): for independent Bernoulli losses the expected gap f(n) of the arm that
+Conjecture (ours, monotone.md, section 4): for independent Bernoulli losses the expected gap f(n) of the arm that
 is chosen after n loss vectors does not increase in n, for Laplace, Gumbel and exponential noise. It is true for two
 arms. It would imply the rate log(K)/epsilon + log(K)/gap for the algorithm as printed, with B = 1.
 
@@ -99,5 +99,5 @@ class MonotoneSearch:
 
         size = 2 * self.groups + 2
         box = Bounds(np.zeros(size), np.ones(size))
-        found = differential_evolution(negated, box, maxiter=self.generations, popsize=6, polish=False, rng=rng)
-        return self.trial(found.x), -float(found.fun), computed
+        best = differential_evolution(negated, box, maxiter=self.generations, popsize=6, polish=False, rng=rng)
+        return self.trial(best.x), -float(best.fun), computed

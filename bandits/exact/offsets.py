@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray
-from bandits.exact.regret import checked_steps, merged
+from bandits.exact.regret import checked_steps, merged_groups
 from bandits.parameters import require
 
 _DIRECT = 512  # f is computed at all lengths up to this one
@@ -49,7 +49,7 @@ def offset_regret_curve(
 ) -> FloatArray:
     """As `bandits.exact.regret.expected_regret_curve`, for epochs with a random offset, relative error about 1e-8."""
     require_ratio(ratio)
-    game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, _ = merged_groups(means, counts, noise, epsilon, losses, resample, calibration)
     steps = checked_steps(checkpoints)
     first = float(game.gaps @ game.counts / game.counts.sum())
     if first == 0:
@@ -129,7 +129,7 @@ class Interpolated:
             low, high = (math.ceil(_DIRECT * _PIECE**power) for power in (number, number + 1))
             nodes = (np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES) + 1) / 2
             rounds = np.unique(np.rint(low + (high - low) * nodes).astype(np.int64))
-            values = [self._value(int(of)) for of in rounds]
-            found = np.polynomial.Chebyshev.fit(rounds.astype(float), values, len(rounds) - 1, domain=[low, high])
-            self._pieces[number] = found
+            values = [self._value(int(count)) for count in rounds]
+            polynomial = np.polynomial.Chebyshev.fit(rounds.astype(float), values, len(rounds) - 1, domain=[low, high])
+            self._pieces[number] = polynomial
         return self._pieces[number]

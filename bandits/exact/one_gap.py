@@ -30,5 +30,6 @@ def one_gap_ratios(log_arms: float, places: FloatArray) -> FloatArray:
 
 
 def largest_one_gap_ratio(log_arms: float) -> float:
-    """The largest of these ratios over all places of the lattice; the upper bound is 8 (docs/theorems.md, 2.1)."""
+    """The largest of these ratios over all places of the lattice; the upper bound is 8
+    (bandits/bounds/never_varying.md, 2.1)."""
     return float(one_gap_ratios(log_arms, 2 ** np.linspace(0, 1, _PLACES)).max())

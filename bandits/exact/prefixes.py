@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
-from bandits.exact.regret import epoch_curve, merged
+from bandits.exact.regret import epoch_curve, merged_groups
 
 NODES = 32
 _DIRECT = 512  # epochs up to this length are added up
@@ -29,7 +29,7 @@ def random_prefix_regret_curve(
     calibration: str = "printed",
 ) -> FloatArray:
     """As `bandits.exact.regret.expected_regret_curve`, with choices from a random prefix of the previous epoch."""
-    game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, _ = merged_groups(means, counts, noise, epsilon, losses, resample, calibration)
 
     def gap_after(rounds: int, floor: float) -> float:
         return mean_over_prefixes(lambda prefix: game.expected_gap(prefix, floor), rounds)

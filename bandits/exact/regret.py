@@ -92,7 +92,7 @@ def expected_regret_curve(
     The relative error is at most `RELATIVE_ERROR`. Raises `ParameterError`, or `QuadratureError` if this error cannot
     be reached or the computation would take too long.
     """
-    game, _ = merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, _ = merged_groups(means, counts, noise, epsilon, losses, resample, calibration)
     return epoch_curve(game, checkpoints, game.expected_gap)
 
 
@@ -130,7 +130,7 @@ def selection_probabilities(
 
     Error: at most `RELATIVE_ERROR` of the probability itself, plus 10 `SMALLEST`.
     """
-    game, group = merged(means, counts, noise, epsilon, losses, resample, calibration)
+    game, group = merged_groups(means, counts, noise, epsilon, losses, resample, calibration)
     require(1 <= rounds <= LONGEST, "rounds", rounds, "a whole number in [1, 2^60]")
     share = np.asarray(counts, dtype=np.float64) / game.counts[group]
     return np.asarray(game.winners(int(rounds), SMALLEST)[group] * share)
@@ -222,7 +222,7 @@ def _log_noise_moments(noise: str, units: FloatArray) -> FloatArray:
     return np.asarray(-(2 if noise == "laplace" else 1) * np.log1p(-units * units))
 
 
-def merged(
+def merged_groups(
     means: ArrayLike, counts: ArrayLike, noise: str, epsilon: float, losses: str, resample: bool, calibration: str
 ) -> tuple[Game, IntArray]:
     """The game with groups of equal means merged, and the index of each group in it, shape (groups,)."""

@@ -89,7 +89,7 @@ class WorstProfile(Environment):
             tried += points.shape[1]
             return -regrets(points.T)
 
-        found = differential_evolution(
+        best = differential_evolution(
             negated,
             Bounds(np.zeros(2 * self.scales), np.ones(2 * self.scales)),
             maxiter=self.generations,
@@ -100,7 +100,7 @@ class WorstProfile(Environment):
             updating="deferred",
             rng=rng,
         )
-        worst = self.profile(found.x)
+        worst = self.profile(best.x)
         return worst, self.regret(worst, policy, horizon), tried
 
     def _regrets(self, policy: RNMFTNL, horizon: int) -> Callable[[FloatArray], FloatArray]:

@@ -14,7 +14,7 @@ from bandits.divergences import divergence_upper_end, private_divergence, privat
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import highest_mean
-from bandits.normal_sums import highest_mean as highest_mean_of_normal_sum
+from bandits.normal_sums import highest_normal_mean
 
 LONGEST = 2.0**62  # steps, more than any horizon; integers have 64 bits
 UCB, KL_UCB, PRIVATE_KL_UCB, PRIVATE_IMED, EXACT_KL_UCB = 0, 1, 2, 3, 4  # indices, see `index`
@@ -55,7 +55,7 @@ def batch_pulls(
     sums = np.zeros(arms)
     row = begun = t = 0
     while t < horizon:
-        arm = begun if begun < arms else chosen(rule, counts, batches, sums, t + 1)
+        arm = begun if begun < arms else arm_of_batch(rule, counts, batches, sums, t + 1)
         begun = min(begun + 1, arms)
         steps = min(batch_length(rule, pulls[arm]), horizon - t)
         row = record_run(record, row, checkpoints, pulls, arm, t, steps)
@@ -100,7 +100,7 @@ def batches_in(rule: Rule, count: float) -> int:
 
 
 @compiled
-def chosen(rule: Rule, counts: FloatArray, batches: FloatArray, sums: FloatArray, t: int) -> int:
+def arm_of_batch(rule: Rule, counts: FloatArray, batches: FloatArray, sums: FloatArray, t: int) -> int:
     """The arm with the largest index at step `t`; ties go to the first arm, where all sums count to the least pulled.
 
     counts, batches, sums: rewards that an index counts, their batches, and their noisy sum, shape (arms,).
@@ -153,7 +153,7 @@ def index(
         return highest_mean(total, count, batches, log_t, rule.epsilon, needed)
     if rule.kind == GAUSSIAN_KL_UCB:
         cost = log_t + rule.alpha * math.log(max(log_t, 1.0))
-        return highest_mean_of_normal_sum(total, count, batches, cost, rule.epsilon, needed)
+        return highest_normal_mean(total, count, batches, cost, rule.epsilon, needed)
     mean = min(1.0, max(0.0, mean))
     if rule.kind == PRIVATE_KL_UCB:
         return private_upper_end(mean, log_t / count, rule.epsilon, needed)

@@ -26,8 +26,8 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
 from bandits.divergences import bernoulli_divergence
 from bandits.loops.largest_beta import fall, peak
-from bandits.loops.local_ucb import SMALLEST_BLOCK, Run, pull_leader
-from bandits.loops.perturbed_values import BETA, Arms, Constants, largest, plan
+from bandits.loops.local_ucb import SMALLEST_BLOCK, LocalRun, pull_reporting_leader
+from bandits.loops.perturbed_values import BETA, Arms, Constants, largest, set_bar
 from bandits.loops.records import record_run
 
 LAW = Constants(mirrored=0.0)
@@ -39,7 +39,7 @@ LONGEST = 4  # a run has at most 1 / LONGEST of the leader's pulls
 DRAWN = 64  # steps for which all arms are drawn with the same bar
 
 
-class Lead(NamedTuple):
+class _Lead(NamedTuple):
     """The leader and the bar of a run.
 
     Attributes
@@ -75,19 +75,19 @@ def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, r
     row = t = 0
     while t < min(arms, horizon):
         row = record_run(record, row, checkpoints, pulls, t, t, 1)
-        pull(state, pulls, t, means, rng)
+        _pull(state, pulls, t, means, rng)
         t += 1
     while t < horizon:
         lead = lead_of(state)
         if lead.rate < CLEAR:
-            t, row = follow(lead, state, pulls, means, t, record, row, checkpoints, horizon, rng)
+            t, row = follow_leader(lead, state, pulls, means, t, record, row, checkpoints, horizon, rng)
         else:
-            bar = plan(BETA, LAW, state)
+            bar = set_bar(BETA, LAW, state)
             rare = state.hazard.sum()
             for _ in range(min(DRAWN, horizon - t)):
                 arm, exceeded = largest(BETA, LAW, state, bar, rare, rng)
                 row = record_run(record, row, checkpoints, pulls, arm, t, 1)
-                pull(state, pulls, arm, means, rng)
+                _pull(state, pulls, arm, means, rng)
                 t += 1
                 if not exceeded or not state.often[arm]:
                     break
@@ -95,8 +95,8 @@ def bit_thompson_pulls(means: FloatArray, horizon: int, checkpoints: IntArray, r
 
 
 @borrowing
-def follow(
-    lead: Lead,
+def follow_leader(
+    lead: _Lead,
     state: Arms,
     pulls: IntArray,
     means: FloatArray,
@@ -115,12 +115,12 @@ def follow(
         need = lead.first + lead.slope * made
         if made >= longest or state.first[leader] <= need:
             break
-        quiet = wait(rate, rng)
-        run = Run(means[leader], 0.0, need, lead.slope, min(quiet, longest - made, horizon - t))
+        quiet = _wait(rate, rng)
+        run = LocalRun(means[leader], 0.0, need, lead.slope, min(quiet, longest - made, horizon - t))
         pulled = 0
         if quiet > 0:
             before = state.first[leader]
-            pulled, state.first[leader] = pull_leader(run, before, SMALLEST_BLOCK, rng)
+            pulled, state.first[leader] = pull_reporting_leader(run, before, SMALLEST_BLOCK, rng)
             state.second[leader] += pulled - (state.first[leader] - before)
             row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
             pulls[leader] += pulled
@@ -128,7 +128,7 @@ def follow(
         if pulled == quiet and t < horizon and state.first[leader] > need + lead.slope * pulled:
             arm = contested(state, lead, rng)
             row = record_run(record, row, checkpoints, pulls, arm, t, 1)
-            pull(state, pulls, arm, means, rng)
+            _pull(state, pulls, arm, means, rng)
             t += 1
             if arm != leader:
                 chance = chance_above(state.first[arm], state.second[arm], lead.bar)
@@ -138,7 +138,7 @@ def follow(
 
 
 @borrowing
-def pull(state: Arms, pulls: IntArray, arm: int, means: FloatArray, rng: np.random.Generator) -> None:
+def _pull(state: Arms, pulls: IntArray, arm: int, means: FloatArray, rng: np.random.Generator) -> None:
     """One pull of an arm."""
     pulls[arm] += 1
     if rng.random() < means[arm]:
@@ -148,13 +148,13 @@ def pull(state: Arms, pulls: IntArray, arm: int, means: FloatArray, rng: np.rand
 
 
 @borrowing
-def wait(rate: float, rng: np.random.Generator) -> int:
+def _wait(rate: float, rng: np.random.Generator) -> int:
     """Steps without an event before the next step with one."""
     return int(min(rng.standard_exponential() / rate, 2.0**60)) if rate > 0 else 1 << 60
 
 
 @borrowing
-def lead_of(state: Arms) -> Lead:
+def lead_of(state: Arms) -> _Lead:
     """The arm with the clearest lead, with the bar of the fewest proposed events; fills in the hazards of all arms."""
     first, second, hazard, _ = state
     leader, highest = 0, -math.inf
@@ -165,7 +165,7 @@ def lead_of(state: Arms) -> Lead:
             leader, highest = arm, low
     size = first[leader] + second[leader]
     mean = first[leader] / size
-    best = Lead(leader, 0.0, 0.0, 0.0, 0.0, math.inf)
+    best = _Lead(leader, 0.0, 0.0, 0.0, 0.0, math.inf)
     for deviations in DEVIATIONS:
         bar = 1 / (1 + second[leader] / first[leader] * math.exp(deviations / math.sqrt(size * mean * (1 - mean))))
         kept = bar + KEPT * (mean - bar)
@@ -176,7 +176,7 @@ def lead_of(state: Arms) -> Lead:
             if arm != leader:
                 rate += hazard_of(chance_above(first[arm], second[arm], bar))
         if rate < best.rate:
-            best = Lead(leader, bar, low, kept * size, tangent(kept, bar), rate)
+            best = _Lead(leader, bar, low, kept * size, tangent(kept, bar), rate)
     for arm in range(len(first)):
         chance = chance_above(first[arm], second[arm], best.bar) if arm != leader else best.low
         hazard[arm] = hazard_of(chance)
@@ -190,7 +190,7 @@ def tangent(kept: float, bar: float) -> float:
 
 
 @borrowing
-def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
+def contested(state: Arms, lead: _Lead, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step at which an event is proposed."""
     first, second, hazard, _ = state
     best, winner = -math.inf, -1
@@ -204,7 +204,7 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
             if arm == lead.arm:
                 low = leader_below(first[arm], second[arm], lead, rng)
             else:
-                value = draw_above(first[arm], second[arm], lead.bar, rng)
+                value = draw_beta_above(first[arm], second[arm], lead.bar, rng)
                 if value > best:
                     best, winner = value, arm
     if low == math.inf:
@@ -228,14 +228,14 @@ def contested(state: Arms, lead: Lead, rng: np.random.Generator) -> int:
 
 
 @borrowing
-def leader_below(first: float, second: float, lead: Lead, rng: np.random.Generator) -> float:
+def leader_below(first: float, second: float, lead: _Lead, rng: np.random.Generator) -> float:
     """The leader's draw given that it is below the bar, or inf if the proposed event is rejected.
 
     It is accepted with the probability that the draw is below the bar, divided by its bound `lead.low`.
     """
     if rng.random() * lead.low >= chance_above(second, first, 1 - lead.bar):
         return math.inf
-    return 1 - draw_above(second, first, 1 - lead.bar, rng)
+    return 1 - draw_beta_above(second, first, 1 - lead.bar, rng)
 
 
 @compiled
@@ -249,7 +249,7 @@ def chance_above(first: float, second: float, bar: float) -> float:
 
 
 @borrowing
-def draw_above(first: float, second: float, bar: float, rng: np.random.Generator) -> float:
+def draw_beta_above(first: float, second: float, bar: float, rng: np.random.Generator) -> float:
     """A Beta(first, second) variable given that it exceeds `bar` > mean, or -inf if the proposed event is rejected.
 
     It is accepted with the probability that the variable exceeds `bar`, divided by `chance_above`, if that is below 1.

@@ -33,14 +33,14 @@ class Logs(NamedTuple):
 def logs() -> Logs:
     """The tables of logarithms, which take 16 MB."""
     tables = Logs(np.zeros(TABLED), np.zeros(TABLED))
-    tabulate(*tables)
+    _tabulate(*tables)
     for table in tables:
         table.flags.writeable = False
     return tables
 
 
 @compiled
-def tabulate(numbers: FloatArray, factorials: FloatArray) -> None:
+def _tabulate(numbers: FloatArray, factorials: FloatArray) -> None:
     """Write log k and log k! for every k."""
     for k in range(1, len(numbers)):
         numbers[k] = math.log(k)
@@ -62,8 +62,8 @@ def bit_top_two(
     for samples in range(1, max_samples + 1):
         pulls[arm] += 1
         sums[arm] += rng.random() < chances[arm]
-        fits[arm] = fit(pulls[arm], sums[arm], tables)
-        slacks[arm] = slack(pulls[arm], sums[arm], tables)
+        fits[arm] = bit_fit(pulls[arm], sums[arm], tables)
+        slacks[arm] = bit_slack(pulls[arm], sums[arm], tables)
         if samples < arms:
             arm = samples
             continue
@@ -87,7 +87,7 @@ def bit_pair(
     best, challenger, stops = math.inf, -1, True
     for arm in range(len(pulls)):
         if arm != leader:
-            pooled = fit(pulls[leader] + pulls[arm], sums[leader] + sums[arm], tables)
+            pooled = bit_fit(pulls[leader] + pulls[arm], sums[leader] + sums[arm], tables)
             cost = max(0.0, fits[leader] + fits[arm] - pooled)
             stops = stops and cost >= log + slacks[arm]
             if cost + log_of(pulls[arm], tables) < best:
@@ -96,17 +96,17 @@ def bit_pair(
 
 
 @inlined
-def fit(pulls: int, total: int, tables: Logs) -> float:
+def bit_fit(pulls: int, total: int, tables: Logs) -> float:
     """log(x^s (1 - x)^(n - s)), x = s / n: n kl(x, u) is this less the log likelihood at u."""
     others = pulls - total
     return -pulls * log_of(pulls, tables) + total * log_of(total, tables) + others * log_of(others, tables)
 
 
 @inlined
-def slack(pulls: int, total: int, tables: Logs) -> float:
+def bit_slack(pulls: int, total: int, tables: Logs) -> float:
     """r = log((n + 1) C(n, s) x^s (1 - x)^(n - s)): exp(n kl(x, u) - r) is a martingale if bits have mean u."""
     ways = log_factorial(pulls, tables) - log_factorial(total, tables) - log_factorial(pulls - total, tables)
-    return log_of(pulls + 1, tables) + ways + fit(pulls, total, tables)
+    return log_of(pulls + 1, tables) + ways + bit_fit(pulls, total, tables)
 
 
 @inlined

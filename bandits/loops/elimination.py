@@ -12,7 +12,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
-from bandits.loops.records import record_run
+from bandits.loops.records import record_rounds, record_run
 
 
 @compiled
@@ -28,13 +28,12 @@ def successive_pulls(
     row = t = done = 0
     rounds = 1
     while len(viable) > 1:
-        row = record_rounds(record, row, checkpoints, pulls, viable, t, rounds)
+        row = record_rounds(record, row, checkpoints, pulls, viable, t, rounds * len(viable))
         t += rounds * len(viable)
         if t >= horizon:
             return record
         done += rounds
         for arm in viable:
-            pulls[arm] += rounds
             sums[arm] += rng.binomial(rounds, means[arm])
         allowed = slack(arms, done, inverse)
         behind = sums[viable].max() - sums[viable]
@@ -48,21 +47,3 @@ def successive_pulls(
 def slack(arms: int, rounds: int, inverse: float) -> float:
     """2 n alpha_n after n rounds: an arm stays while its sum is less than this below the largest."""
     return 2 * math.sqrt(rounds * math.log(4 * arms * float(rounds) ** 2 * inverse))
-
-
-@compiled
-def record_rounds(
-    record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, viable: IntArray, begun: int, rounds: int
-) -> int:
-    """Record the checkpoints in `rounds` rounds of the viable arms, in turn, that follow `begun` steps.
-
-    `pulls` are those before, shape (arms,); returns the first free row.
-    """
-    size = len(viable)
-    while row < len(checkpoints) and checkpoints[row] <= begun + rounds * size:
-        record[row] = pulls
-        full, more = divmod(checkpoints[row] - begun, size)
-        for place in range(size):
-            record[row, viable[place]] += full + (1 if place < more else 0)
-        row += 1
-    return row

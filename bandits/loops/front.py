@@ -1,4 +1,4 @@
-"""The leader of an index policy and its closest rival, in one pass over the arms."""
+"""The leader of an index policy, its closest rival, and for how long it leads whatever is drawn."""
 
 import math
 
@@ -19,3 +19,19 @@ def front(center: FloatArray, width: FloatArray, radius: float) -> tuple[int, fl
         else:
             closest, widest = max(closest, index), max(widest, width[arm])
     return leader, closest, widest
+
+
+@borrowing
+def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> float:
+    """The largest index center + width x radius of an arm other than the leader."""
+    closest = -math.inf
+    for arm in range(len(center)):
+        if arm != leader:
+            closest = max(closest, center[arm] + width[arm] * radius)
+    return closest
+
+
+@borrowing
+def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
+    """Steps from t + 1 on in which no rival gains half of the leader's `advance`, as the radius grows."""
+    return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))

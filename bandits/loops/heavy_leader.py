@@ -30,8 +30,8 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
 from bandits.environments.pareto import Ziggurat, pareto
-from bandits.loops.front import front
-from bandits.loops.leader import LARGEST_BLOCK, window_of
+from bandits.loops.front import front, window_of
+from bandits.loops.leader import LARGEST_BLOCK, block_level
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_above
 from bandits.mechanisms.tree import close_node, lowest_bit
@@ -74,7 +74,7 @@ class DPRUCBConstants(NamedTuple):
     largest_block: int = LARGEST_BLOCK
 
 
-class Run(NamedTuple):
+class HeavyRun(NamedTuple):
     """The numbers that stay the same while the leader is pulled.
 
     Attributes
@@ -105,7 +105,7 @@ class TruncatedRewards(NamedTuple):
 
 
 @compiled
-def dprucb_pulls(
+def truncated_ucb_pulls(
     rewards: ParetoRewards,
     horizon: int,
     checkpoints: IntArray,
@@ -129,13 +129,13 @@ def dprucb_pulls(
 
     t = 0
     while t < horizon:
-        leader, run = t, Run(-math.inf, 0.0, 1)
+        leader, run = t, HeavyRun(-math.inf, 0.0, 1)
         if t >= arms:
             log = math.log(2.0) + 4 * math.log(t + 1)
             radius = log**power
-            leader, run = run_of(center, width, pulls, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
+            leader, run = _run_of(center, width, pulls, radius, 4 * power * radius / (log * (t + 1)), power, t, horizon)
         law = TruncatedRewards(scales[leader], rate, 1 / order, noise_scale)
-        count, sums[leader] = pull_leader(
+        count, sums[leader] = _pull_leader(
             law, layers, run, pulls[leader], sums[leader], noise[leader], largest_block, minima, minima_right, rng
         )
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
@@ -175,11 +175,11 @@ def robust_ucb_pulls(
 
     t = 0
     while t < horizon:
-        leader, run = t, Run(-math.inf, 0.0, 1)
+        leader, run = t, HeavyRun(-math.inf, 0.0, 1)
         if t >= arms:
             log = 2 * math.log(t + 1)
             radius = log**power
-            leader, run = run_of(center, width, pulls, radius, 2 * power * radius / (log * (t + 1)), power, t, horizon)
+            leader, run = _run_of(center, width, pulls, radius, 2 * power * radius / (log * (t + 1)), power, t, horizon)
         count, total, scale, limit = pulls[leader], sums[leader], scales[leader], always[leader]
         before = count
         while True:
@@ -216,7 +216,7 @@ def counts(reward: float, order: float, moment: float, i: float, step: int) -> b
 
 
 @borrowing
-def run_of(
+def _run_of(
     center: FloatArray,
     width: FloatArray,
     pulls: IntArray,
@@ -225,7 +225,7 @@ def run_of(
     power: float,
     t: int,
     horizon: int,
-) -> tuple[int, Run]:
+) -> tuple[int, HeavyRun]:
     """The leader at step t + 1 and its run; L^q is `radius` there, with the derivative `growth`; `power` is q."""
     leader, closest, widest = front(center, width, radius)
     before = pulls[leader]
@@ -233,14 +233,14 @@ def run_of(
     window = min(window_of(advance, widest, growth, t, horizon), 1 + before // SHARE)
     closest += widest * growth * (window - 1)
     gain = width[leader] * radius * (1 - power) * (1 - power * window / (2 * before))
-    return leader, Run((gain - width[leader] * radius) * before, closest - gain, before + window)
+    return leader, HeavyRun((gain - width[leader] * radius) * before, closest - gain, before + window)
 
 
 @borrowing
-def pull_leader(
+def _pull_leader(
     law: TruncatedRewards,
     layers: Ziggurat,
-    run: Run,
+    run: HeavyRun,
     count: int,
     total: float,
     noise: FloatArray,
@@ -255,15 +255,16 @@ def pull_leader(
     """
     advance, cut = -math.inf, 0.0
     while True:
-        level = block_level(law, run, count, cut, advance, largest_block)
+        noise_lost = 0.35 * (law.noise_scale * cut)  # per level^2; `cut` is the bound of the latest reward
+        level = block_level(count, run.end - count, advance, noise_lost, run.slope, largest_block)
         if level >= SMALLEST_BLOCK:
-            count, total, fell = skip_block(
+            count, total, fell = _skip_block(
                 law, layers, run, count, cut, total, noise, level, minima, minima_right, rng
             )
             if fell:
                 return count, total
         count += 1
-        cut = bound(law, count)
+        cut = _bound(law, count)
         total += reward_up_to(law, layers, cut, rng)
         prefix_noise = close_node(noise, count, laplace(law.noise_scale * cut, rng))
         advance = total + prefix_noise - run.first - run.slope * count
@@ -272,7 +273,7 @@ def pull_leader(
 
 
 @compiled
-def bound(law: TruncatedRewards, count: int) -> float:
+def _bound(law: TruncatedRewards, count: int) -> float:
     """B_n of the n-th reward, n = `count`."""
     return float((law.rate * count) ** law.inverse)
 
@@ -292,33 +293,16 @@ def walked_rewards(
     total = 0.0
     for count in range(before + 1, before + 1 + number):
         reward = law.scale * pareto(layers, rng)
-        if reward <= cut or reward <= bound(law, count):
+        if reward <= cut or reward <= _bound(law, count):
             total += reward
     return total
 
 
-@compiled
-def block_level(law: TruncatedRewards, run: Run, count: int, cut: float, advance: float, largest_block: int) -> int:
-    """Level of a block at `count` that probably need not be split: a wrong guess costs time, never exactness.
-
-    `cut` is the bound of the latest reward.
-    """
-    if advance <= 0:
-        return 0
-    level = min(lowest_bit(count), largest_block)
-    scale = law.noise_scale * cut
-    while level >= SMALLEST_BLOCK and (
-        count + (1 << level) > run.end or advance <= 0.35 * scale * level * level + run.slope * (1 << level)
-    ):
-        level -= 1
-    return level
-
-
 @borrowing
-def skip_block(
+def _skip_block(
     law: TruncatedRewards,
     layers: Ziggurat,
-    run: Run,
+    run: HeavyRun,
     count: int,
     cut: float,
     total: float,
@@ -337,7 +321,7 @@ def skip_block(
     for i in range(level):
         minima[level, i] = -rng.standard_exponential() / (1 << (level - 1 - i))
     while True:
-        while level > 0 and not stays_ahead(law, run, count, cut, total, noise, level, minima[level]):
+        while level > 0 and not stays_above(law, run, count, cut, total, noise, level, minima[level]):
             split_minima(minima, minima_right, level, rng)
             level -= 1
         inside = (1 << level) - 1
@@ -345,7 +329,7 @@ def skip_block(
         count += inside + 1
         if count == end:
             return count - 1, total, False
-        cut = bound(law, count)
+        cut = _bound(law, count)
         total += reward_up_to(law, layers, cut, rng)
         level = lowest_bit(count)
         fresh = laplace_above(minima_right[level, level], law.noise_scale * cut)
@@ -376,9 +360,9 @@ def split_minima(minima: FloatArray, minima_right: FloatArray, level: int, rng: 
 
 
 @borrowing
-def stays_ahead(
+def stays_above(
     law: TruncatedRewards,
-    run: Run,
+    run: HeavyRun,
     count: int,
     cut: float,
     total: float,

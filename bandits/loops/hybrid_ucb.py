@@ -34,7 +34,7 @@ SMALLEST_QUIET = 2  # level below which walking is faster than asking for a low 
 QUIET_STEPS = 1 << SMALLEST_QUIET  # and the length of a block of this level
 
 
-class Arms(NamedTuple):
+class HybridArms(NamedTuple):
     """What is known of the arms after a step, arrays of shape (arms,).
 
     Attributes
@@ -101,22 +101,22 @@ def dp_ucb_pulls(
     """
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
-    state = Arms(means, np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
+    state = HybridArms(means, np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
     memory = Memory(np.zeros((levels, arms)), np.zeros((levels, arms)), np.zeros(arms))
-    play(record, checkpoints, horizon, state, scale, memory, largest_block, scratch(levels), rng)
+    _play(record, checkpoints, horizon, state, scale, memory, largest_block, scratch(levels), rng)
     return record
 
 
 @borrowing
-def play(
+def _play(
     record: IntArray,
     checkpoints: IntArray,
     horizon: int,
-    state: Arms,
+    state: HybridArms,
     scale: float,
     memory: Memory,
     largest_block: int,
-    found: Scratch,
+    work: Scratch,
     rng: np.random.Generator,
 ) -> None:
     """Fill the `record` of `dp_ucb_pulls`, from the first step to the last: skip a block, or walk where none can be."""
@@ -130,32 +130,34 @@ def play(
             end = min(max(t - t % QUIET_STEPS + QUIET_STEPS, arms), horizon)
             if row < len(checkpoints):
                 end = min(end, checkpoints[row])
-            leader = walk(lead, end, state, prefix_noise, scale, rng)
+            leader = _walk(lead, end, state, prefix_noise, scale, rng)
             row = record_run(record, row, checkpoints, state.pulls, leader, end, 0)
             t = end
         else:
-            steps, known = sure_steps(lead, level, noise, memory, found, rng)
+            steps, sure = sure_steps(lead, level, noise, memory, work, rng)
             row = record_run(record, row, checkpoints, state.pulls, leader, t, steps)
             t += steps
-            pull(state, leader, steps, rng)
-            if known:
+            _pull(state, leader, steps, rng)
+            if sure:
                 leader = known_leader(state, prefix_noise[lowest_bit(t)], t)
             else:
                 leader = draw_leader(state, prefix_noise, t, scale * fresh_levels(t), rng)
 
 
 @borrowing
-def walk(lead: Lead, end: int, state: Arms, prefix_noise: FloatArray, scale: float, rng: np.random.Generator) -> int:
+def _walk(
+    lead: Lead, end: int, state: HybridArms, prefix_noise: FloatArray, scale: float, rng: np.random.Generator
+) -> int:
     """The next steps up to `end`, of which all noise is drawn; returns the leader after them."""
     arms, leader = len(state.pulls), lead.arm
     for step in range(lead.t + 1, end + 1):
-        pull(state, leader if step > arms else step - 1, 1, rng)
+        _pull(state, leader if step > arms else step - 1, 1, rng)
         leader = draw_leader(state, prefix_noise, step, scale * fresh_levels(step), rng)
     return leader
 
 
 @inlined
-def pull(state: Arms, arm: int, steps: int, rng: np.random.Generator) -> None:
+def _pull(state: HybridArms, arm: int, steps: int, rng: np.random.Generator) -> None:
     """Pull an arm so many times."""
     if steps == 1:
         state.sums[arm] += 1.0 if rng.random() < state.means[arm] else 0.0
@@ -167,7 +169,7 @@ def pull(state: Arms, arm: int, steps: int, rng: np.random.Generator) -> None:
 
 
 @inlined
-def draw_leader(state: Arms, prefix_noise: FloatArray, t: int, scale: float, rng: np.random.Generator) -> int:
+def draw_leader(state: HybridArms, prefix_noise: FloatArray, t: int, scale: float, rng: np.random.Generator) -> int:
     """Add fresh noise of this scale to the sums of all arms after `t` steps; returns the first arm that leads."""
     node, earlier = lowest_bit(t), lowest_bit(continued(t)) if t > 1 else 0
     radius = math.sqrt(2 * math.log(t + 1))
@@ -182,7 +184,7 @@ def draw_leader(state: Arms, prefix_noise: FloatArray, t: int, scale: float, rng
 
 
 @borrowing
-def known_leader(state: Arms, noise: FloatArray, t: int) -> int:
+def known_leader(state: HybridArms, noise: FloatArray, t: int) -> int:
     """The first arm that leads after `t` steps, given the noise of the sums of all arms."""
     radius = math.sqrt(2 * math.log(t + 1))
     leader, largest = 0, -math.inf
@@ -199,7 +201,7 @@ def sure_steps(
     level: int,
     noise: FloatArray,
     memory: Memory,
-    found: Scratch,
+    work: Scratch,
     rng: np.random.Generator,
 ) -> tuple[int, bool]:
     """Steps of a block in which the leader is pulled, and whether `prefix_noise` has the noise of all sums after them.
@@ -207,7 +209,7 @@ def sure_steps(
     It has if an arm uses up its room then. `noise` is that of all sums now, and `memory.rooms` are those of the arms.
     """
     rooms, fresh, prefix_noise = memory.rooms, memory.fresh, memory.prefix_noise
-    first = first_low_of_all(level, rooms, fresh, found, rng)
+    first = first_low_of_all(level, rooms, fresh, work, rng)
     if first < 0:
         return 1 << level, False
     for i in range(level):
@@ -218,7 +220,9 @@ def sure_steps(
 
 
 @borrowing
-def quiet_level(lead: Lead, state: Arms, noise: FloatArray, largest_block: int, left: int, rooms: FloatArray) -> int:
+def quiet_level(
+    lead: Lead, state: HybridArms, noise: FloatArray, largest_block: int, left: int, rooms: FloatArray
+) -> int:
     """Level of the next block if the leader is probably pulled throughout, 0 for none, and its `rooms`.
 
     A wrong guess costs time, never exactness. `noise` is that of all sums now, and `left` the steps that are left.
@@ -240,7 +244,7 @@ def quiet_level(lead: Lead, state: Arms, noise: FloatArray, largest_block: int, 
 
 
 @borrowing
-def set_rooms(lead: Lead, state: Arms, noise: FloatArray, steps: int, enough: float, rooms: FloatArray) -> float:
+def set_rooms(lead: Lead, state: HybridArms, noise: FloatArray, steps: int, enough: float, rooms: FloatArray) -> float:
     """The `rooms` of all arms for the sums after each of the next `steps`, in units; returns the least.
 
     If that is at most `enough`, it may return another number that is at most `enough`, with other `rooms`.

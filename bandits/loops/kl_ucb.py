@@ -30,18 +30,18 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean, divergence_upper_end
-from bandits.loops.leader import window_of
+from bandits.loops.front import window_of
 from bandits.loops.local_ucb import (
     DEVIATIONS,
     SHARE,
     SMALLEST_BLOCK,
-    Run,
+    LocalRun,
     block_length,
     pull_block,
-    pull_leader,
+    pull_reporting_leader,
     uncovered,
 )
-from bandits.loops.records import record_run
+from bandits.loops.records import record_rounds, record_run
 
 SHORT = 8  # windows that are shorter are one pull: a chord costs more than it saves
 ROOM = 1e-9  # for rounding, in bits per pull: a run may end so much too early, which costs only a comparison
@@ -64,7 +64,7 @@ class KLIndex(NamedTuple):
     smallest: int = SMALLEST_BLOCK
 
 
-class Arms(NamedTuple):
+class IndexArms(NamedTuple):
     """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
@@ -105,13 +105,13 @@ def kl_ucb_pulls(
     arms = len(means)
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
     row = t = 0
-    state = Arms(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms))
+    state = IndexArms(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms))
     while t < horizon:
         now = exploration(index, t + 1)
         leader = t
-        run = Run(means[min(t, arms - 1)], 0.0, -math.inf, 0.0, 1)
+        run = LocalRun(means[min(t, arms - 1)], 0.0, -math.inf, 0.0, 1)
         if t >= arms:
-            leader = front(state, index, now)
+            leader = leading_arm(state, index, now)
             if state.value[leader] >= index.highest:
                 before = state.pulls.copy()
                 t, row = play_highest(means, state, index, t, record, row, checkpoints, horizon, rng)
@@ -119,8 +119,8 @@ def kl_ucb_pulls(
                     if state.pulls[arm] > before[arm]:
                         refresh(state, index, arm, exploration(index, t + 1))
                 continue
-            run = run_of(means[leader], state, index, leader, t, horizon)
-        pulled, state.sums[leader] = pull_leader(run, state.sums[leader], index.smallest, rng)
+            run = _run_of(means[leader], state, index, leader, t, horizon)
+        pulled, state.sums[leader] = pull_reporting_leader(run, state.sums[leader], index.smallest, rng)
         row = record_run(record, row, checkpoints, state.pulls, leader, t, pulled)
         state.pulls[leader] += pulled
         t += pulled
@@ -136,7 +136,7 @@ def exploration(index: KLIndex, t: float) -> float:
 
 
 @borrowing
-def refresh(state: Arms, index: KLIndex, arm: int, now: float) -> None:
+def refresh(state: IndexArms, index: KLIndex, arm: int, now: float) -> None:
     """Compute the index of an arm, and its slope, at the level `now`."""
     pulls = float(state.pulls[arm])
     mean = state.sums[arm] / pulls
@@ -154,7 +154,7 @@ def is_highest(pulls: float, mean: float, highest: float, now: float) -> bool:
 
 
 @borrowing
-def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
+def _bound(state: IndexArms, index: KLIndex, arm: int, level: float) -> float:
     """An upper bound on the index of an arm at this `level`, which is at least the level of its known index."""
     if state.at[arm] == level or state.value[arm] >= index.highest:
         return float(state.value[arm])
@@ -162,7 +162,7 @@ def bound(state: Arms, index: KLIndex, arm: int, level: float) -> float:
 
 
 @borrowing
-def front(state: Arms, index: KLIndex, now: float) -> int:
+def leading_arm(state: IndexArms, index: KLIndex, now: float) -> int:
     """An arm at H, or else the arm to pull at the level `now`.
 
     The largest bound is replaced by its exact index until the largest one is exact. Indices below H are equal only if
@@ -171,7 +171,7 @@ def front(state: Arms, index: KLIndex, now: float) -> int:
     while True:
         leader, largest = 0, -math.inf
         for arm in range(len(state.pulls)):
-            value = bound(state, index, arm, now)
+            value = _bound(state, index, arm, now)
             if value > largest:
                 leader, largest = arm, value
         if state.at[leader] == now or state.value[leader] >= index.highest:
@@ -180,14 +180,14 @@ def front(state: Arms, index: KLIndex, now: float) -> int:
 
 
 @borrowing
-def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizon: int) -> Run:
+def _run_of(mean: float, state: IndexArms, index: KLIndex, leader: int, t: int, horizon: int) -> LocalRun:
     """A run in which the leader, pulled at step t + 1, surely leads: the sum that it needs, and a window."""
     now = exploration(index, t + 1)
-    single = Run(mean, 0.0, -math.inf, 0.0, 1)
+    single = LocalRun(mean, 0.0, -math.inf, 0.0, 1)
     closest = steepest = 0.0
     for arm in range(len(state.pulls)):
         if arm != leader:
-            closest, steepest = max(closest, bound(state, index, arm, now)), max(steepest, state.slope[arm])
+            closest, steepest = max(closest, _bound(state, index, arm, now)), max(steepest, state.slope[arm])
     growth = exploration(index, t + 2) - now
     window = window_of(state.value[leader] - closest, max(steepest, 1e-300), growth, t, horizon)
     window = min(window, 1 + state.pulls[leader] // SHARE)
@@ -196,11 +196,11 @@ def run_of(mean: float, state: Arms, index: KLIndex, leader: int, t: int, horizo
     threshold, last = 0.0, exploration(index, t + window)
     for arm in range(len(state.pulls)):
         if arm != leader:
-            threshold = max(threshold, bound(state, index, arm, last))
+            threshold = max(threshold, _bound(state, index, arm, last))
     if threshold >= state.value[leader]:
         return single
     first, slope = need_over(state.pulls[leader], window, threshold, now)
-    return Run(mean, 0.0, first, slope, window)
+    return LocalRun(mean, 0.0, first, slope, window)
 
 
 @compiled
@@ -224,7 +224,7 @@ def need(pulls: float, threshold: float, level: float) -> float:
 @compiled
 def play_highest(
     means: FloatArray,
-    state: Arms,
+    state: IndexArms,
     index: KLIndex,
     t: int,
     record: IntArray,
@@ -279,7 +279,7 @@ def play_highest(
 
 @borrowing
 def draw_ahead(
-    mean: float, state: Arms, index: KLIndex, ahead: Ahead, arm: int, level: float, rng: np.random.Generator
+    mean: float, state: IndexArms, index: KLIndex, ahead: Ahead, arm: int, level: float, rng: np.random.Generator
 ) -> None:
     """Draw one bit of an arm at H, or a block of which all but the last pull leave its sum above the chord."""
     pulls = state.pulls[arm]
@@ -287,7 +287,7 @@ def draw_ahead(
         window = 1 + pulls // SHARE
         first, ahead.slope[arm] = need_over(pulls, window, index.highest, level)
         ahead.first[arm], ahead.end[arm] = first - ahead.slope[arm] * pulls, pulls + window
-    run = Run(mean, 0.0, ahead.first[arm], ahead.slope[arm], ahead.end[arm] - pulls)
+    run = LocalRun(mean, 0.0, ahead.first[arm], ahead.slope[arm], ahead.end[arm] - pulls)
     cost = uncovered(run.slope, 1 - mean, mean)
     spare = state.sums[arm] - run.first - run.slope * pulls
     if spare > cost * (index.smallest + DEVIATIONS * math.sqrt(index.smallest)) and run.window >= index.smallest:
@@ -300,7 +300,7 @@ def draw_ahead(
 
 
 @borrowing
-def rise(state: Arms, index: KLIndex, arm: int, step: int) -> int:
+def rise(state: IndexArms, index: KLIndex, arm: int, step: int) -> int:
     """0 if an arm is at H at this step, else a later step before which it is below H unless it is pulled.
 
     L grows with log t, and by at most 1 + c / log t for every unit of it from t >= e on, 1 before.
@@ -314,23 +314,3 @@ def rise(state: Arms, index: KLIndex, arm: int, step: int) -> int:
     missing = pulls * bernoulli_divergence(mean, index.highest) - now
     steps = step * math.expm1(missing / (1 + index.c / max(math.log(step), 1.0))) * (1 - MARGIN)
     return step + max(1, int(min(steps, float(NEVER - step))))
-
-
-@compiled
-def record_rounds(
-    record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, members: IntArray, begun: int, steps: int
-) -> int:
-    """Record the checkpoints in `steps` round-robin steps, and add these to `pulls`; returns the first free row."""
-    while row < len(checkpoints) and checkpoints[row] <= begun + steps:
-        record[row] = pulls
-        add_turns(record[row], members, checkpoints[row] - begun)
-        row += 1
-    add_turns(pulls, members, steps)
-    return row
-
-
-@borrowing
-def add_turns(pulls: IntArray, members: IntArray, steps: int) -> None:
-    """Add `steps` round-robin steps over the members, in order, to their pulls."""
-    for i in range(len(members)):
-        pulls[members[i]] += (steps + len(members) - 1 - i) // len(members)

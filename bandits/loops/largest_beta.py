@@ -111,38 +111,38 @@ def betas(first: FloatArray, second: FloatArray) -> Betas:
     )
     for i in range(count):
         made.peaks[i] = peak(first[i], second[i])
-        made.low[i] = made.centers[i] - reach(made, i, -9 * made.spreads[i])
-        made.high[i] = made.centers[i] + reach(made, i, 9 * made.spreads[i])
+        made.low[i] = made.centers[i] - _reach(made, i, -9 * made.spreads[i])
+        made.high[i] = made.centers[i] + _reach(made, i, 9 * made.spreads[i])
     return made
 
 
 @borrowing
-def reach(of: Betas, i: int, far: float) -> float:
+def _reach(betas: Betas, i: int, far: float) -> float:
     """A distance from the mode, on the side of `far`, from which on the density counts as 0.
 
     For a normal density it is sqrt(80) spreads. n D is convex: it grows at least in proportion to the distance.
     """
-    drop = fall(of.sizes[i], of.shares[i], far)
+    drop = fall(betas.sizes[i], betas.shares[i], far)
     if drop < NEGLIGIBLE:
         return abs(far * NEGLIGIBLE / drop)
-    while fall(of.sizes[i], of.shares[i], 0.8 * far) > NEGLIGIBLE:
+    while fall(betas.sizes[i], betas.shares[i], 0.8 * far) > NEGLIGIBLE:
         far *= 0.8
     return abs(far)
 
 
 @compiled
-def grid(of: Betas) -> Grid:
+def grid(betas: Betas) -> Grid:
     """Panels from the largest `low`, which the largest variable exceeds, to the largest `high`."""
-    bottom, top = of.low.max(), of.high.max()
-    edges = np.empty(2 + int(np.ceil((of.high - of.low) / (PANEL * of.spreads)).sum()) + len(of.low))
+    bottom, top = betas.low.max(), betas.high.max()
+    edges = np.empty(2 + int(np.ceil((betas.high - betas.low) / (PANEL * betas.spreads)).sum()) + len(betas.low))
     edges[0] = bottom
     count = 0
     while edges[count] < top:
         here = edges[count]
         nearest = top
-        for i in range(len(of.low)):
-            if here < of.high[i]:
-                nearest = min(nearest, here + PANEL * of.spreads[i])
+        for i in range(len(betas.low)):
+            if here < betas.high[i]:
+                nearest = min(nearest, here + PANEL * betas.spreads[i])
         edges[count + 1] = nearest
         count += 1
     points = np.empty((count, NODES))
@@ -150,21 +150,21 @@ def grid(of: Betas) -> Grid:
     for j in range(count):
         halves[j] = (edges[j + 1] - edges[j]) / 2
         points[j] = edges[j] + halves[j] * (1 + POINTS)
-    panels = np.zeros(len(of.low), dtype=np.int64)
-    for i in range(len(of.low)):
-        panels[i] = np.searchsorted(edges[:count], of.high[i])
+    panels = np.zeros(len(betas.low), dtype=np.int64)
+    for i in range(len(betas.low)):
+        panels[i] = np.searchsorted(edges[:count], betas.high[i])
     return Grid(points, halves, panels)
 
 
 @compiled
-def densities(of: Betas, on: Grid) -> FloatArray:
+def densities(betas: Betas, on: Grid) -> FloatArray:
     """The density of every variable at every point that it can reach, shape (variables, panels, NODES)."""
-    values = np.zeros((len(of.low), *on.points.shape))
-    for i in range(len(of.low)):
+    values = np.zeros((len(betas.low), *on.points.shape))
+    for i in range(len(betas.low)):
         for j in range(on.panels[i]):
             for g in range(NODES):
-                drop = fall(of.sizes[i], of.shares[i], on.points[j, g] - of.centers[i])
-                values[i, j, g] = of.peaks[i] * math.exp(-drop)
+                drop = fall(betas.sizes[i], betas.shares[i], on.points[j, g] - betas.centers[i])
+                values[i, j, g] = betas.peaks[i] * math.exp(-drop)
     return values
 
 

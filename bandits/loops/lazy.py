@@ -21,7 +21,7 @@ from bandits.mechanisms.laplace import laplace
 FARTHEST = 44.0  # e^44 steps are beyond every horizon
 
 
-class Arms(NamedTuple):
+class LazyArms(NamedTuple):
     """The state of the arms, shapes (arms,); updated in place.
 
     Attributes
@@ -39,13 +39,13 @@ class Arms(NamedTuple):
 
 
 @compiled
-def new_arms(arms: int) -> Arms:
+def new_arms(arms: int) -> LazyArms:
     """Arms whose first reward changes the mean."""
-    return Arms(np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms))
+    return LazyArms(np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms))
 
 
 @borrowing
-def pull(state: Arms, arm: int, steps: int, mean: float, epsilon: float, rng: np.random.Generator) -> bool:
+def pull(state: LazyArms, arm: int, steps: int, mean: float, epsilon: float, rng: np.random.Generator) -> bool:
     """Pull `arm` `steps` times, at most its room; returns whether its private mean changes."""
     state.pulls[arm] += steps
     state.room[arm] -= steps
@@ -80,7 +80,7 @@ def lazy_ucb_pulls(
 
 
 @borrowing
-def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
+def lazy_leader(state: LazyArms, epsilon: float, log_t: float) -> int:
     """The arm with the largest index; ties go to the first."""
     best, leader = -math.inf, 0
     for arm in range(len(state.counts)):
@@ -92,7 +92,7 @@ def lazy_leader(state: Arms, epsilon: float, log_t: float) -> int:
 
 
 @borrowing
-def steps_until_passed(state: Arms, leader: int, rival: int, epsilon: float, unit: float, t: int) -> int:
+def steps_until_passed(state: LazyArms, leader: int, rival: int, epsilon: float, unit: float, t: int) -> int:
     """Steps from t + 1 on in which the index of `rival`, with fewer rewards in its mean, stays lower; at least 1.
 
     With s = sqrt(L) the rival's index minus the leader's is linear s + square s^2 - lead; both factors are positive.

@@ -25,7 +25,7 @@ from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
 from bandits.loops.alike_steps import alike_steps, one_of, wait, wins_in_first
 from bandits.loops.largest_beta import NODES, Betas, Grid, betas, densities, fall, grid, peak, winning_chances
-from bandits.loops.lazy import Arms, new_arms, pull
+from bandits.loops.lazy import LazyArms, new_arms, pull
 from bandits.loops.records import record_run
 
 DRAWN = 2000  # steps that are drawn one by one
@@ -83,7 +83,7 @@ def lazy_thompson_pulls(
         window = forecast(state, shift, t, horizon)
         changed = False
         while t < window.end and not changed:
-            wins, last = play(state, window, shift, t, block_length(window, shift, t), rng)
+            wins, last = play_lazily(state, window, shift, t, quiet_length(window, shift, t), rng)
             row = record_block(record, row, checkpoints, state.pulls, t, wins, last, order)
             for arm in range(arms):
                 if wins[arm] > 0 and pull(state, arm, wins[arm], means[arm], shift.epsilon, rng):
@@ -99,7 +99,7 @@ def bonus(shift: Shift, t: float) -> float:
 
 
 @borrowing
-def parameters(state: Arms, arm: int, added: float) -> tuple[float, float]:
+def beta_parameters(state: LazyArms, arm: int, added: float) -> tuple[float, float]:
     """The two parameters of the Beta law of an arm at a step with the bonus `added`."""
     count = state.counts[arm]
     x = min(1.0, max(0.0, state.means[arm] + added / count))
@@ -115,11 +115,11 @@ def beta(a: float, b: float, rng: np.random.Generator) -> float:
 
 
 @borrowing
-def drawn(state: Arms, added: float, rng: np.random.Generator) -> int:
+def drawn(state: LazyArms, added: float, rng: np.random.Generator) -> int:
     """The arm with the largest draw at a step with the bonus `added`."""
     best, winner = -1.0, 0
     for arm in range(len(state.counts)):
-        a, b = parameters(state, arm, added)
+        a, b = beta_parameters(state, arm, added)
         value = beta(a, b, rng)
         if value > best:
             best, winner = value, arm
@@ -127,16 +127,16 @@ def drawn(state: Arms, added: float, rng: np.random.Generator) -> int:
 
 
 @compiled
-def laws(state: Arms, added: float) -> Betas:
+def laws(state: LazyArms, added: float) -> Betas:
     """The Beta laws of all arms at a step with the bonus `added`."""
     first, second = np.empty(len(state.counts)), np.empty(len(state.counts))
     for arm in range(len(first)):
-        first[arm], second[arm] = parameters(state, arm, added)
+        first[arm], second[arm] = beta_parameters(state, arm, added)
     return betas(first, second)
 
 
 @compiled
-def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
+def forecast(state: LazyArms, shift: Shift, t: int, horizon: int) -> Window:
     """The longest window of steps after step t for which one polynomial gives the probabilities."""
     first = bonus(shift, t + 1)
     end = min(horizon, t + state.room.sum())  # by then some arm is full
@@ -153,7 +153,7 @@ def forecast(state: Arms, shift: Shift, t: int, horizon: int) -> Window:
 
 
 @compiled
-def farthest(state: Arms, first: float, last: float) -> float:
+def farthest(state: LazyArms, first: float, last: float) -> float:
     """The largest bonus up to `last` of a window that begins with the bonus `first`.
 
     In the window the x of each arm is either clipped throughout or never, and no density of an arm that can win moves
@@ -189,26 +189,26 @@ def nodes_for(reach: float) -> int:
 
 
 @compiled
-def chances_at(state: Arms, middle: float, half: float) -> FloatArray:
+def chances_at(state: LazyArms, middle: float, half: float) -> FloatArray:
     """The winning probabilities at the bonuses middle + u half, u the Chebyshev nodes, shape (arms, nodes).
 
     Densities are computed once, at the middle: for an arm whose x is not clipped, another bonus multiplies the density
-    by a constant and by a power of e^y (see `moved`).
+    by a constant and by a power of e^y (see `moved_values`).
     """
     center = laws(state, middle)
     on = grid(center)
     values = densities(center, on)
     moving = np.array([on.panels[arm] > 0 and not is_cut(state, arm, middle) for arm in range(len(state.counts))])
     nodes = nodes_for(half * (moving * center.spreads).max())
-    found = np.empty((len(moving), nodes))
+    chances = np.empty((len(moving), nodes))
     for k in range(nodes):
         added = half * math.cos(math.pi * (k + 0.5) / nodes)
-        found[:, k] = winning_chances(moved(center, on, values, moving, added), on)
-    return found
+        chances[:, k] = winning_chances(moved_values(center, on, values, moving, added), on)
+    return chances
 
 
 @compiled
-def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added: float) -> FloatArray:
+def moved_values(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added: float) -> FloatArray:
     """The densities on the grid of Beta(a + added, b - added) for the arms that are `moving`, from those of Beta(a, b).
 
     Their ratio is proportional to a power of e^y; `factor` is its value at the mode of Beta(a, b).
@@ -227,7 +227,7 @@ def moved(center: Betas, on: Grid, values: FloatArray, moving: BoolArray, added:
 
 
 @borrowing
-def is_cut(state: Arms, arm: int, added: float) -> bool:
+def is_cut(state: LazyArms, arm: int, added: float) -> bool:
     """Whether the x of an arm is clipped to 0 or 1 at a step with the bonus `added`."""
     x = state.means[arm] + added / state.counts[arm]
     return bool(x <= 0 or x >= 1)
@@ -248,7 +248,7 @@ def chebyshev_terms(values: FloatArray) -> FloatArray:
 
 
 @compiled
-def chances(window: Window, added: float) -> FloatArray:
+def arm_chances(window: Window, added: float) -> FloatArray:
     """The winning probabilities of all arms at a step with the bonus `added`, shape (arms,)."""
     u = (added - window.middle) / window.half
     values = window.terms[:, 0].copy()
@@ -261,7 +261,7 @@ def chances(window: Window, added: float) -> FloatArray:
 
 
 @borrowing
-def block_length(window: Window, shift: Shift, t: int) -> int:
+def quiet_length(window: Window, shift: Shift, t: int) -> int:
     """A number of steps after step t, within the window, of which about one is an excess step."""
     speed = window.slopes.sum() * (bonus(shift, t + 2) - bonus(shift, t + 1)) / window.half
     length = math.sqrt(2 / max(speed, 1e-30))
@@ -269,21 +269,21 @@ def block_length(window: Window, shift: Shift, t: int) -> int:
 
 
 @compiled
-def play(
-    state: Arms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator
+def play_lazily(
+    state: LazyArms, window: Window, shift: Shift, t: int, block: int, rng: np.random.Generator
 ) -> tuple[IntArray, int]:
     """Wins of every arm in the next steps: at most `block`, up to the first that fills an arm or is an excess step.
 
     Also returns the arm that wins the last step, or -1 if the order of wins is not drawn.
     """
     first, last = bonus(shift, t + 1), bonus(shift, t + block)
-    bounds, reach = chances(window, (first + last) / 2), (last - first) / 2 / window.half
+    bounds, reach = arm_chances(window, (first + last) / 2), (last - first) / 2 / window.half
     for arm in range(len(bounds)):
         bounds[arm] = max(0.0, bounds[arm] - window.slopes[arm] * reach)
     alike = min(wait(1 - bounds.sum(), rng) - 1, block)
     wins, winner = alike_steps(bounds, state.room, alike, rng)
     if winner < 0 and alike < block:
-        winner = one_of(chances(window, bonus(shift, t + alike + 1)) - bounds, rng)
+        winner = one_of(arm_chances(window, bonus(shift, t + alike + 1)) - bounds, rng)
         wins[winner] += 1
     return wins, winner
 
@@ -301,7 +301,7 @@ def record_block(
 ) -> int:
     """Record the checkpoints in a block of steps that follow `begun` steps; returns the first free row.
 
-    `pulls` are those before the block, and `last` is the winner of its last step or -1, as in `play`.
+    `pulls` are those before the block, and `last` is the winner of its last step or -1, as in `play_lazily`.
     """
     done = np.zeros_like(wins)
     open_order = wins.copy()

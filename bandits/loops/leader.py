@@ -36,6 +36,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, low_sums, proposed, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import fresh_levels
@@ -116,7 +117,7 @@ def pulls_of_leaders(
     center = np.zeros(arms)
     width = np.zeros(arms)
     slope = np.zeros(arms)
-    found = scratch(levels)
+    work = scratch(levels)
 
     t = 0
     while t < horizon:
@@ -125,21 +126,18 @@ def pulls_of_leaders(
             leader, window, threshold = t, 1, math.inf
         else:
             now = center + slope * union if noise_bound > 0 else center
-            leader = leader_of(now, width, radius)
-            closest, widest = closest_rival(now, width, radius, leader)
+            leader, closest, widest = front(now, width, radius)
             advance = now[leader] + width[leader] * radius - closest
             widest += 4 * radius * slope.max()  # as 4 radius is the derivative of the union's logarithm in the radius
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             if hybrid:
                 window = min(window, before_power_of_two(pulls[leader]))
             then = center + slope * union_of(t + window) if noise_bound > 0 else center
-            threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
+            threshold = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         node_scale = scale * fresh_levels(pulls[leader] + 1) if hybrid else scale
         run = Run(means[leader], bonus, node_scale, noise_bound * union, radius, threshold, window)
         if scale > 0:
-            count, sums[leader] = pull_leader(
-                run, pulls[leader], sums[leader], noise[leader], largest_block, found, rng
-            )
+            count, sums[leader] = pull_leader(run, pulls[leader], sums[leader], noise[leader], largest_block, work, rng)
         else:
             count, sums[leader] = pull_clear_leader(run, pulls[leader], sums[leader], largest_block, rng)
         pulled = count - pulls[leader]
@@ -172,65 +170,36 @@ def before_power_of_two(count: int) -> int:
 
 
 @borrowing
-def leader_of(center: FloatArray, width: FloatArray, radius: float) -> int:
-    """The first arm with the largest index center + width x radius; without the arrays that numpy would allocate."""
-    leader, largest = 0, -math.inf
-    for arm in range(len(center)):
-        index = center[arm] + width[arm] * radius
-        if index > largest:
-            leader, largest = arm, index
-    return leader
-
-
-@borrowing
-def closest_rival(center: FloatArray, width: FloatArray, radius: float, leader: int) -> tuple[float, float]:
-    """The largest index center + width x radius of an arm other than the leader, and the largest such width."""
-    closest = -math.inf
-    widest = 0.0
-    for arm in range(len(center)):
-        if arm != leader:
-            closest = max(closest, center[arm] + width[arm] * radius)
-            widest = max(widest, width[arm])
-    return closest, widest
-
-
-@borrowing
-def window_of(advance: float, widest: float, growth: float, t: int, horizon: int) -> int:
-    """Steps from t + 1 on in which no rival gains half of the leader's `advance`, as the radius grows."""
-    return int(min(max(1.0, advance / (2 * widest * growth)), float(t), float(horizon - t)))
-
-
-@borrowing
 def pull_leader(
     run: Run,
     count: int,
     total: float,
     noise: FloatArray,
     largest_block: int,
-    found: Scratch,
+    work: Scratch,
     rng: np.random.Generator,
 ) -> tuple[int, float]:
     """Pull the leader, whose sums are noisy, until the run ends; returns its new count and sum.
 
     `largest_block` is that of `pulls_of_leaders`. `noise` is the leader's row of prefix noises, updated in place;
-    `found` is scratch.
+    `work` is scratch.
     """
     end, rise = count + run.window, most_rise(run)
     unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
     advance = -math.inf
     while True:
-        level = quiet_level(run, rise, count, end - count, advance, largest_block)
+        level = _quiet_level(run, rise, count, end - count, advance, largest_block)
         if level >= SMALLEST_QUIET:
             room = (advance - rise * ((1 << level) - 1)) / run.scale
             left = rng.random()
             first = -1
             if left < low_sums(SET_BITS, level, room):
-                first = proposed(SET_BITS, level, room, left, found, rng)
+                first = proposed(SET_BITS, level, room, left, work, rng)
             if first > 0:
                 before = noise[lowest_bit(count)]
                 for i in range(lowest_bit(first), level):
                     if first >> i & 1 == 1:
-                        noise[i] = before + run.scale * found.partial[i]
+                        noise[i] = before + run.scale * work.partial[i]
                 count += first
                 total += rng.binomial(unseen + first, run.mean)
                 unseen = 0
@@ -267,7 +236,7 @@ def most_rise(run: Run) -> float:
 
 
 @borrowing
-def quiet_level(run: Run, rise: float, count: int, room: int, advance: float, largest_block: int) -> int:
+def _quiet_level(run: Run, rise: float, count: int, room: int, advance: float, largest_block: int) -> int:
     """Level of a block at `count` that is probably quiet: a wrong guess costs time, never exactness."""
     if advance <= 0:
         return 0
@@ -287,9 +256,9 @@ def pull_clear_leader(
     end = count + run.window
     advance = -math.inf
     while True:
-        level = block_level(count, end - count, advance, largest_block)
+        level = block_level(count, end - count, advance, 0.0, 0.8, largest_block)
         if level >= SMALLEST_BLOCK:
-            count, total, fell = skip_block(run, count, total, level, rng)
+            count, total, fell = _skip_block(run, count, total, level, rng)
             if fell:
                 return count, total
         count += 1
@@ -307,18 +276,21 @@ def needed(run: Run, count: int) -> float:
 
 
 @borrowing
-def block_level(count: int, room: int, advance: float, largest_block: int) -> int:
-    """Level of a block at `count` that probably need not be split: a wrong guess costs time, never exactness."""
-    if advance <= 0.8 * 2**SMALLEST_BLOCK:
+def block_level(count: int, room: int, advance: float, noise: float, slope: float, largest_block: int) -> int:
+    """Level of a block at `count` that probably need not be split: a wrong guess costs time, never exactness.
+
+    `room` is how many pulls are left; a block of a level may lose `noise` level^2 + `slope` 2^level of the `advance`.
+    """
+    if advance <= 0:
         return 0
     level = min(lowest_bit(count), largest_block)
-    while level > 0 and (1 << level > room or advance <= 0.8 * (1 << level)):
+    while level > 0 and (1 << level > room or advance <= noise * level * level + slope * (1 << level)):
         level -= 1
     return level
 
 
 @borrowing
-def skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Generator) -> tuple[int, float, bool]:
+def _skip_block(run: Run, count: int, total: float, level: int, rng: np.random.Generator) -> tuple[int, float, bool]:
     """The 2^level - 1 pulls after `count`, without noise: new count and sum, and whether the index fell.
 
     If rewards of 0 would keep the index above the threshold in all of them, their rewards are one binomial draw.

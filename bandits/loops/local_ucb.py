@@ -38,8 +38,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
-from bandits.loops.front import front
-from bandits.loops.leader import closest_rival, window_of
+from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.records import record_run
 
 SHARE = 8  # a window is no longer than this share of the leader's pulls, so that its chord stays close
@@ -49,7 +48,7 @@ DEVIATIONS = 2.0  # standard deviations allowed for the loss of a block's sum: m
 FAR = 6.0  # scales of noise; nearer to the need, pulls are drawn one by one
 
 
-class Reports(NamedTuple):
+class LocalReports(NamedTuple):
     """The noise of reports, and how reports enter the indices.
 
     Attributes
@@ -64,7 +63,7 @@ class Reports(NamedTuple):
     forced: float
 
 
-class Run(NamedTuple):
+class LocalRun(NamedTuple):
     """The numbers that stay the same while the leader is pulled.
 
     Attributes
@@ -84,7 +83,7 @@ class Run(NamedTuple):
 
 @compiled
 def local_ucb_pulls(
-    means: FloatArray, horizon: int, checkpoints: IntArray, reports: Reports, rng: np.random.Generator
+    means: FloatArray, horizon: int, checkpoints: IntArray, reports: LocalReports, rng: np.random.Generator
 ) -> IntArray:
     """Pulls of every arm, whose bits have these `means`, at each checkpoint, shape (checkpoints, arms)."""
     scale, width, forced = reports
@@ -98,7 +97,7 @@ def local_ucb_pulls(
     t = 0
     while t < horizon:
         leader = neglected(pulls, t + 1, forced)
-        run = Run(means[leader], scale, -math.inf, 0.0, 1)
+        run = LocalRun(means[leader], scale, -math.inf, 0.0, 1)
         if leader < 0:
             radius = math.sqrt(2 * math.log(t + 1))
             leader, closest, widest = front(center, widths, radius)
@@ -106,10 +105,10 @@ def local_ucb_pulls(
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             window = min(window, 1 + pulls[leader] // SHARE, free_steps(pulls, leader, t + 1, forced))
             if window > 1:
-                closest, _ = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
+                closest = closest_rival(center, widths, math.sqrt(2 * math.log(t + window)), leader)
             first, slope = chord(pulls[leader], window, closest, width * radius)
-            run = Run(means[leader], scale, first, slope, window)
-        pulled, sums[leader] = pull_leader(run, sums[leader], SMALLEST_BLOCK, rng)
+            run = LocalRun(means[leader], scale, first, slope, window)
+        pulled, sums[leader] = pull_reporting_leader(run, sums[leader], SMALLEST_BLOCK, rng)
         row = record_run(record, row, checkpoints, pulls, leader, t, pulled)
         pulls[leader] += pulled
         t += pulled
@@ -153,7 +152,7 @@ def free_steps(pulls: IntArray, leader: int, step: int, forced: float) -> int:
 
 
 @borrowing
-def pull_leader(run: Run, total: float, smallest: int, rng: np.random.Generator) -> tuple[int, float]:
+def pull_reporting_leader(run: LocalRun, total: float, smallest: int, rng: np.random.Generator) -> tuple[int, float]:
     """Pull the leader, whose reports have the sum `total`, until the run ends; returns its pulls, and the new sum.
 
     Pulls are drawn one by one if a block of `smallest` would probably end the run.
@@ -197,7 +196,7 @@ def report(mean: float, scale: float, rng: np.random.Generator) -> float:
 
 
 @borrowing
-def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
+def pull_block(run: LocalRun, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
     """The next `block` pulls of bits, or those up to the end of the run; returns their number, and the new sum."""
     ones = rng.binomial(block, run.mean)
     if total > run.first + run.slope * pulled + uncovered(run.slope, block - ones, ones):
@@ -213,7 +212,9 @@ def pull_block(run: Run, total: float, pulled: int, block: int, rng: np.random.G
 
 
 @borrowing
-def pull_noisy_block(run: Run, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
+def pull_noisy_block(
+    run: LocalRun, total: float, pulled: int, block: int, rng: np.random.Generator
+) -> tuple[int, float]:
     """The next `block` pulls with noise, or those up to the end of the run; returns their number, and the new sum."""
     ahead = total - run.first - run.slope * pulled
     counted = max(run.slope, 0.0) * block > ahead / SHARE  # else all bits may be 0, at little cost

@@ -46,26 +46,26 @@ WALKED = 8.0  # and the most leaves to be walked through per block, on average
 
 def tails() -> FloatArray:
     """Coefficients of e^room H, a polynomial in the room: shape (2, HIGHEST + 1, HIGHEST)."""
-    found = np.zeros((2, HIGHEST + 1, HIGHEST))
+    coefficients = np.zeros((2, HIGHEST + 1, HIGHEST))
     of_nodes = np.zeros((HIGHEST + 1, HIGHEST))
     for m in range(1, HIGHEST + 1):
         for i in range(m):
             of_nodes[m, i] = sum(math.comb(m - 1 + r, r) / 2 ** (m + r) for r in range(m - i)) / math.factorial(i)
     for level in range(1, HIGHEST + 1):
-        found[SET_BITS, level] = sum(math.comb(level, m) * of_nodes[m] for m in range(1, level + 1))
-        found[PATHS, level] = 2**level * of_nodes[level]
-    return found
+        coefficients[SET_BITS, level] = sum(math.comb(level, m) * of_nodes[m] for m in range(1, level + 1))
+        coefficients[PATHS, level] = 2**level * of_nodes[level]
+    return coefficients
 
 
 def enough_room() -> FloatArray:
     """The room of a block of each level at which proposals are rare enough, shape (2, HIGHEST + 1)."""
-    found = np.full((2, HIGHEST + 1), math.inf)
+    rooms = np.full((2, HIGHEST + 1), math.inf)
     room = np.linspace(0.1, 200, 2000)
     for kind in (SET_BITS, PATHS):
         for level in range(1, HIGHEST + 1):
             chance = np.exp(-room) * np.polynomial.polynomial.polyval(room, TAILS[kind, level])
-            found[kind, level] = room[np.argmax(chance < min(OFTEN, WALKED / 2**level))]
-    return found
+            rooms[kind, level] = room[np.argmax(chance < min(OFTEN, WALKED / 2**level))]
+    return rooms
 
 
 TAILS = tails()
@@ -107,32 +107,32 @@ def low_sums(kind: int, level: int, room: float) -> float:
 
 
 @borrowing
-def first_low(kind: int, level: int, room: float, found: Scratch, rng: np.random.Generator) -> int:
+def first_low(kind: int, level: int, room: float, work: Scratch, rng: np.random.Generator) -> int:
     """The k of the first low sum in a block, or -1 if there is none.
 
-    `found.partial` gets the sums of its fresh noise, in scales: `partial[i]` that of the nodes of level i and higher
+    `work.partial` gets the sums of its fresh noise, in scales: `partial[i]` that of the nodes of level i and higher
     ones. The level must be one at which H is at most 1.
     """
     left = rng.random()
-    return proposed(kind, level, room, left, found, rng) if left < low_sums(kind, level, room) else -1
+    return proposed(kind, level, room, left, work, rng) if left < low_sums(kind, level, room) else -1
 
 
 @borrowing
-def proposed(kind: int, level: int, room: float, left: float, found: Scratch, rng: np.random.Generator) -> int:
+def proposed(kind: int, level: int, room: float, left: float, work: Scratch, rng: np.random.Generator) -> int:
     """What `first_low` returns if its uniform variable `left` is below H."""
-    leaf = propose(kind, level, room, left, found, rng)
+    leaf = propose_sum(kind, level, room, left, work, rng)
     noise, used = 0.0, 0
     for i in range(level - 1, -1, -1):
         if kind == PATHS or leaf >> i & 1 == 1:
-            noise -= found.fresh[used]
+            noise -= work.fresh[used]
             used += 1
-        found.partial[i] = noise
-    return leaf if no_earlier(kind, level, room, leaf, found, rng) else -1
+        work.partial[i] = noise
+    return leaf if no_earlier(kind, level, room, leaf, work, rng) else -1
 
 
 @borrowing
-def propose(kind: int, level: int, room: float, left: float, found: Scratch, rng: np.random.Generator) -> int:
-    """A sum that is low, and in `found.fresh` minus its noise; `left` is uniform between 0 and H."""
+def propose_sum(kind: int, level: int, room: float, left: float, work: Scratch, rng: np.random.Generator) -> int:
+    """A sum that is low, and in `work.fresh` minus its noise; `left` is uniform between 0 and H."""
     nodes, before, between = level, 0, 0
     scaled = left * math.exp(room)
     for m in range(1 if kind == SET_BITS else level, level + 1):
@@ -148,21 +148,21 @@ def propose(kind: int, level: int, room: float, left: float, found: Scratch, rng
                     scaled -= term
                 term *= (m + r) / (2.0 * (r + 1))
             power *= room / (i + 1)
-    large_sum(nodes, before, between, room, found, rng)
+    large_sum(nodes, before, between, room, work, rng)
     if kind == PATHS:
         return int(rng.random(dtype=np.float32) * (1 << level))  # it has HIGHEST bits; `integers` would make an array
     return chosen_bits(level, nodes, rng)
 
 
 @borrowing
-def large_sum(m: int, before: int, between: int, room: float, found: Scratch, rng: np.random.Generator) -> None:
+def large_sum(m: int, before: int, between: int, room: float, work: Scratch, rng: np.random.Generator) -> None:
     """The m Laplace variables of a sum beyond `room`, given how many points lie before it and in the G' after it."""
     total = 0.0
     for i in range(m):
-        found.backward[i] = rng.standard_exponential()
-        total += found.backward[i]
+        work.backward[i] = rng.standard_exponential()
+        total += work.backward[i]
     far = rng.standard_gamma(float(m + between)) / 2
-    points = found.points
+    points = work.points
     for i in range(m):
         if i < before:
             points[i] = room * rng.random()
@@ -178,7 +178,7 @@ def large_sum(m: int, before: int, between: int, room: float, found: Scratch, rn
         points[place] = point
     last = 0.0
     for i in range(m):
-        found.fresh[i] = points[i] - last - found.backward[i] * (far / total)
+        work.fresh[i] = points[i] - last - work.backward[i] * (far / total)
         last = points[i]
 
 
@@ -194,9 +194,9 @@ def chosen_bits(level: int, ones: int, rng: np.random.Generator) -> int:
 
 
 @borrowing
-def no_earlier(kind: int, level: int, room: float, leaf: int, found: Scratch, rng: np.random.Generator) -> bool:
+def no_earlier(kind: int, level: int, room: float, leaf: int, work: Scratch, rng: np.random.Generator) -> bool:
     """Whether no sum before `leaf` is low, whose own nodes have the sums `partial`: draws all other nodes."""
-    partial, noise = found.partial, found.noise
+    partial, noise = work.partial, work.noise
     if kind == SET_BITS:
         for i in range(level):
             if leaf >> i & 1 == 1 and leaf & ((1 << i) - 1) > 0 and partial[i] <= -room:
@@ -218,7 +218,7 @@ def no_earlier(kind: int, level: int, room: float, leaf: int, found: Scratch, rn
 
 
 @borrowing
-def first_low_of_all(level: int, rooms: FloatArray, noise: FloatArray, found: Scratch, rng: np.random.Generator) -> int:
+def first_low_of_all(level: int, rooms: FloatArray, noise: FloatArray, work: Scratch, rng: np.random.Generator) -> int:
     """The k of the first sum of several trees (`SET_BITS`) that is low, or -1 if none is.
 
     `rooms` has the shape (trees,). `noise`, shape (levels, trees), gets the sums of fresh noise, in scales: for each
@@ -234,11 +234,11 @@ def first_low_of_all(level: int, rooms: FloatArray, noise: FloatArray, found: Sc
     for tree in range(trees):
         chance = low_sums(SET_BITS, level, rooms[tree])
         if left < chance:
-            leaf = proposed(SET_BITS, level, rooms[tree], left, found, rng)
+            leaf = proposed(SET_BITS, level, rooms[tree], left, work, rng)
             if leaf < 0:
                 return -1
             for i in range(level):
-                noise[i, tree] = found.partial[i]
+                noise[i, tree] = work.partial[i]
             for other in range(trees):
                 if other != tree and not no_low_before(leaf, rooms[other], other < tree, noise, other, rng):
                     return -1

@@ -9,7 +9,7 @@ the leader wins. Proposals depend on no reward of the leader, so that the number
 geometric, and the leader's rewards of these steps are one binomial draw. A proposal is decided in two parts:
 
 1. X_a > V happens with its probability divided by c_a, and then X_a has its law given this event (`value_above`).
-2. The other rivals draw their values. Rival a wins if none of them exceeds X_a (`wins`).
+2. The other rivals draw their values. Rival a wins if none of them exceeds X_a (`wins_step`).
 
 The c_a hold as long as the leader's law is no weaker and no wider than the bounds of the `Block`, which allow for some
 rewards of 0. Rewards are at least 0, so it is known in advance whether this holds for the next few pulls (`is_kept`).
@@ -48,14 +48,14 @@ from bandits.loops.perturbed_values import (
     TRUNCATED_LAPLACE,
     Arms,
     Constants,
-    draw,
+    draw_value,
     exceeding,
-    largest_of,
+    largest_value,
     low_value,
     normal_above,
     parameters,
-    plan,
     rarely,
+    set_bar,
 )
 from bandits.loops.records import record_run
 from bandits.mechanisms.truncated_laplace import offset, upper_tail
@@ -134,7 +134,7 @@ def perturbed_leader_pulls(
         row = record_run(record, row, checkpoints, state.pulls, arm, t, steps)
         t += steps
         if t < horizon:
-            pull(state, law, constants, arm, steps, rng)
+            _pull(state, law, constants, arm, steps, rng)
 
     length, single = SHORTEST, SINGLE
     while t < horizon and row < len(checkpoints):
@@ -156,7 +156,7 @@ def perturbed_leader_pulls(
 
 
 @inlined
-def pull(state: State, law: int, constants: Constants, arm: int, steps: int, rng: np.random.Generator) -> None:
+def _pull(state: State, law: int, constants: Constants, arm: int, steps: int, rng: np.random.Generator) -> None:
     """Pull an arm in the next `steps` steps."""
     state.pulls[arm] += steps
     if steps <= COINS:
@@ -186,9 +186,9 @@ def single_steps(
     bar = rare = 0.0
     while t < end:
         if not planned:
-            bar = plan(law, constants, state.values)
+            bar = set_bar(law, constants, state.values)
             rare = hazard.sum()
-        best, winner = largest_of(law, constants, first, second, often, rng)
+        best, winner = largest_value(law, constants, first, second, often, rng)
         point = rng.standard_exponential()
         if point < rare or best <= bar:
             best, winner = rarely(law, constants, state.values, bar, best, winner, point, rng)
@@ -271,15 +271,15 @@ def skip_steps(
             row = record_run(record, row, checkpoints, state.pulls, leader, t, alike)
             t += alike
             quiet -= alike
-            pull(state, law, constants, leader, alike, rng)
+            _pull(state, law, constants, leader, alike, rng)
         if quiet == 0 and t < horizon:
             winner = one_of(state.chances, rng)
-            if not wins(state, law, constants, block, winner, rng):
+            if not wins_step(state, law, constants, block, winner, rng):
                 winner = leader
                 rejected += 1
             row = record_run(record, row, checkpoints, state.pulls, winner, t, 1)
             t += 1
-            pull(state, law, constants, winner, 1, rng)
+            _pull(state, law, constants, winner, 1, rng)
             if winner != leader:
                 propose_rival(state, law, constants, block, winner)
                 total = state.chances.sum()
@@ -298,13 +298,13 @@ def is_kept(state: State, law: int, constants: Constants, block: Block, steps: i
 
 
 @inlined
-def wins(state: State, law: int, constants: Constants, block: Block, rival: int, rng: np.random.Generator) -> bool:
+def wins_step(state: State, law: int, constants: Constants, block: Block, rival: int, rng: np.random.Generator) -> bool:
     """Whether the rival that is proposed wins the step."""
     value = value_above(state, law, constants, block, rival, rng)
     if value == -math.inf:
         return False
     state.rivals[rival] = False
-    closest, _ = largest_of(law, constants, state.values.first, state.values.second, state.rivals, rng)
+    closest, _ = largest_value(law, constants, state.values.first, state.values.second, state.rivals, rng)
     state.rivals[rival] = True
     return closest < value
 
@@ -355,12 +355,12 @@ def value_above(
     beyond = upper_tail((block.bar - first) / second, epsilon, delta, tail)
     if point < beyond:  # the level of the rival's value above the bar
         value = first - second * offset(point, epsilon, delta, tail)
-        leading = draw(law, constants, center, spread, rng)
+        leading = draw_value(law, constants, center, spread, rng)
         return value if value > leading > block.bar else -math.inf
     level = point - beyond  # of the leader's value below the bar
     if level >= upper_tail((center - block.bar) / spread, epsilon, delta, tail):
         return -math.inf
-    value = draw(law, constants, first, second, rng)
+    value = draw_value(law, constants, first, second, rng)
     return value if value > center + spread * offset(level, epsilon, delta, tail) else -math.inf
 
 

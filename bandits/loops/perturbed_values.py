@@ -83,7 +83,7 @@ def parameters(law: int, constants: Constants, count: int, total: float) -> tupl
 
 
 @compiled
-def draw(law: int, constants: Constants, first: float, second: float, rng: np.random.Generator) -> float:
+def draw_value(law: int, constants: Constants, first: float, second: float, rng: np.random.Generator) -> float:
     """A perturbed value."""
     if law == GAUSS:
         return first + second * rng.standard_normal()
@@ -120,7 +120,7 @@ def exceeding(law: int, constants: Constants, first: float, second: float, bar: 
 
 
 @borrowing
-def plan(law: int, constants: Constants, arms: Arms) -> float:
+def set_bar(law: int, constants: Constants, arms: Arms) -> float:
     """A bar that some arm nearly always exceeds; fills in `hazard` and `often`."""
     first, second, hazard, often = arms
     bar = -math.inf
@@ -141,7 +141,7 @@ def largest(
 
     `rare` is the sum of the hazards.
     """
-    best, leader = largest_of(law, constants, arms.first, arms.second, arms.often, rng)
+    best, leader = largest_value(law, constants, arms.first, arms.second, arms.often, rng)
     point = rng.standard_exponential()
     if point < rare or best <= bar:
         best, leader = rarely(law, constants, arms, bar, best, leader, point, rng)
@@ -149,7 +149,7 @@ def largest(
 
 
 @inlined
-def largest_of(
+def largest_value(
     law: int, constants: Constants, first: FloatArray, second: FloatArray, among: BoolArray, rng: np.random.Generator
 ) -> tuple[float, int]:
     """The largest value of the arms in `among`, all of which are drawn, and its arm; -inf and -1 if there are none.
@@ -207,9 +207,9 @@ def rarely(
     if best <= bar:
         for arm in range(len(first)):
             if not often[arm]:
-                value = draw(law, constants, first[arm], second[arm], rng)
+                value = draw_value(law, constants, first[arm], second[arm], rng)
                 while value > bar:
-                    value = draw(law, constants, first[arm], second[arm], rng)
+                    value = draw_value(law, constants, first[arm], second[arm], rng)
                 if value > best:
                     best, leader = value, arm
     return best, leader

@@ -108,14 +108,14 @@ def challenger_of(rule: PrivateTopTwo, leader: int, costs: FloatArray, counts: F
     best, challenger, stops = math.inf, -1, True
     for arm in range(len(costs)):
         if arm != leader:
-            stops = stops and costs[arm] >= threshold(rule.beta, len(costs), finished[leader], finished[arm])
+            stops = stops and costs[arm] >= stopping_threshold(rule.beta, len(costs), finished[leader], finished[arm])
             if costs[arm] + math.log(counts[arm]) < best:
                 best, challenger = costs[arm] + math.log(counts[arm]), arm
     return -1 if stops else challenger
 
 
 @compiled
-def threshold(beta: float, arms: int, first: int, second: int) -> float:
+def stopping_threshold(beta: float, arms: int, first: int, second: int) -> float:
     """The c with (1 + c) e^-c = beta / ((K - 1) k (k + 1) l (l + 1)) after k and l batches of two of K arms."""
     spent = math.log(arms - 1) + math.log(first * (first + 1.0)) + math.log(second * (second + 1.0))
     return level_of_two(math.log(beta) - spent)

@@ -1,7 +1,7 @@
 """Record pulls at checkpoints, in compiled loops that advance many steps at a time."""
 
 from bandits.arrays import IntArray
-from bandits.compiled import borrowing
+from bandits.compiled import borrowing, compiled
 
 
 @borrowing
@@ -18,3 +18,23 @@ def record_run(
         record[row, arm] += checkpoints[row] - begun
         row += 1
     return row
+
+
+@compiled
+def record_rounds(
+    record: IntArray, row: int, checkpoints: IntArray, pulls: IntArray, members: IntArray, begun: int, steps: int
+) -> int:
+    """Record the checkpoints in `steps` round-robin steps, and add these to `pulls`; returns the first free row."""
+    while row < len(checkpoints) and checkpoints[row] <= begun + steps:
+        record[row] = pulls
+        add_turns(record[row], members, checkpoints[row] - begun)
+        row += 1
+    add_turns(pulls, members, steps)
+    return row
+
+
+@borrowing
+def add_turns(pulls: IntArray, members: IntArray, steps: int) -> None:
+    """Add `steps` round-robin steps over the members, in order, to their pulls."""
+    for i in range(len(members)):
+        pulls[members[i]] += (steps + len(members) - 1 - i) // len(members)

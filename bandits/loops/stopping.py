@@ -28,7 +28,7 @@ class Scales(NamedTuple):
     output: float
 
 
-class Constants(NamedTuple):
+class StoppingConstants(NamedTuple):
     """The parameters of a rule that the compiled functions use.
 
     Attributes
@@ -48,7 +48,7 @@ class Constants(NamedTuple):
 
 
 @compiled
-def mean_width(samples: int, question: int, rule: Constants) -> float:
+def mean_width(samples: int, question: int, rule: StoppingConstants) -> float:
     """h_t = R sqrt(2/t log(4 q^2 / (share beta))), t the samples and q the number of the question.
 
     By Hoeffding's inequality the error of the mean is larger with probability at most share beta / (2 q^2), and
@@ -58,7 +58,7 @@ def mean_width(samples: int, question: int, rule: Constants) -> float:
 
 
 @compiled
-def noise_width(question: int, rule: Constants) -> float:
+def noise_width(question: int, rule: StoppingConstants) -> float:
     """c_t = sigma1 log(4/beta) + sigma2 log(8 q^2 / beta) + (sigma3 / accuracy) log(4/beta), q the question.
 
     |B| + |A_t| + |L| / accuracy stays below it for all t with probability 1 - 3 beta / 4.
@@ -69,14 +69,14 @@ def noise_width(question: int, rule: Constants) -> float:
 
 
 @compiled
-def required_sum(samples: int, question: int, rule: Constants) -> float:
+def required_sum(samples: int, question: int, rule: StoppingConstants) -> float:
     """t h_t (1 + 1/accuracy) + c_t; increasing in the samples and in the question."""
     from_means = samples * mean_width(samples, question, rule) * (1 + 1 / rule.accuracy)
     return from_means + noise_width(question, rule)
 
 
 @borrowing
-def noise(scale: float, rng: np.random.Generator) -> float:
+def stopping_noise(scale: float, rng: np.random.Generator) -> float:
     """A draw of Lap(scale); for the scale 0 it is 0, without use of a random number."""
     return laplace(scale, rng) if scale > 0 else 0.0
 
@@ -87,7 +87,7 @@ def walk(
     samples: int,
     total: float,
     threshold_noise: float,
-    rule: Constants,
+    rule: StoppingConstants,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """Take `values` one by one, with a question after each: new count and sum, and whether the rule halted."""
@@ -95,7 +95,7 @@ def walk(
         samples += 1
         total += value
         required = required_sum(samples, samples, rule)
-        if abs(total) >= required + threshold_noise + noise(rule.scales.question, rng):
+        if abs(total) >= required + threshold_noise + stopping_noise(rule.scales.question, rng):
             return samples, total, True
     return samples, total, False
 
@@ -107,7 +107,7 @@ def leap(
     chance: float,
     max_samples: int,
     threshold_noise: float,
-    rule: Constants,
+    rule: StoppingConstants,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """A run that asks after every sample, without drawing every sample: count, sum, and whether it halted.
@@ -128,20 +128,20 @@ def leap(
         slack = required + threshold_noise - abs(total)
         loud = 0.75 * slack if sigma2 > 0 else 0.0
         calm = min(math.ceil((slack - loud) / rule.bound) - 1.0, float(max_samples - samples))
-        asked = True
+        question = True
         step = 1
         if calm < 1:
-            question_noise = noise(sigma2, rng)
+            question_noise = stopping_noise(sigma2, rng)
             highs += 1 if rng.random() < chance else 0
         else:
             wait = wait_for_loud(loud, sigma2, rng)
-            asked = wait <= calm
+            question = wait <= calm
             step = int(min(wait, calm))
-            question_noise = -loud - sigma2 * rng.standard_exponential() if asked else 0.0
+            question_noise = -loud - sigma2 * rng.standard_exponential() if question else 0.0
             highs += rng.binomial(step, chance)
         samples += step
         total = low * samples + (high - low) * highs
-        if asked:
+        if question:
             required = required_sum(samples, samples, rule)
             if abs(total) >= required + threshold_noise + question_noise:
                 return samples, total, True

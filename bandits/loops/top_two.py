@@ -104,12 +104,12 @@ def optimist(noisy: FloatArray, length: IntArray, pulls: IntArray, epsilon: floa
 @compiled
 def challenger(leader: int, ahead: FloatArray, inverse: FloatArray) -> int:
     """The arm over which the leader's lead is the least certain; `inverse` are 1 / pulls."""
-    best, found = math.inf, -1
+    best, closest = math.inf, -1
     for arm in range(len(ahead)):
         cost = ahead[arm] / (inverse[leader] + inverse[arm])
         if cost < best:
-            best, found = cost, arm
-    return found
+            best, closest = cost, arm
+    return closest
 
 
 @compiled

@@ -24,16 +24,14 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.leader import (
     LARGEST_BLOCK,
     Run,
-    closest_rival,
-    leader_of,
     most_rise,
     needed,
     pull_leader,
     put_off,
-    window_of,
 )
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, Scratch, first_low, scratch
 from bandits.loops.records import record_run
@@ -80,26 +78,25 @@ def tree_ucb_pulls(
     center = np.zeros(arms)
     inverse = np.zeros(arms)
     width = np.zeros(arms)
-    found = scratch(released.draws)
+    work = scratch(released.draws)
     t = 0
     while t < horizon:
         radius, now = math.sqrt(2 * math.log(t + 1)), gamma(released, t + 1)
         leader, window, threshold = t, 1, math.inf
         if t >= arms:
             values = center + now * inverse
-            leader = leader_of(values, width, radius)
-            closest, widest = closest_rival(values, width, radius, leader)
+            leader, closest, widest = front(values, width, radius)
             widest += 2 * released.exponent * radius * released.scale * inverse.max()  # a wrong guess costs time only
             advance = values[leader] + width[leader] * radius - closest
             window = window_of(advance, widest, 1 / ((t + 1) * radius), t, horizon)
             then = center + gamma(released, t + window) * inverse
-            threshold, _ = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
+            threshold = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         run = Run(means[leader], now, released.scale, 0.0, radius, threshold, window)
         if released.path:
-            count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], found, rng)
+            count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], work, rng)
             noisy = total + noise[leader, 0]
         else:
-            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, found, rng)
+            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, work, rng)
             noisy = total + noise[leader, lowest_bit(count)]
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
         t += count - pulls[leader]
@@ -110,12 +107,12 @@ def tree_ucb_pulls(
 
 @borrowing
 def pull_on_paths(
-    run: Run, count: int, total: float, above: FloatArray, found: Scratch, rng: np.random.Generator
+    run: Run, count: int, total: float, above: FloatArray, work: Scratch, rng: np.random.Generator
 ) -> tuple[int, float]:
     """Pull the leader, whose noise is that of paths, until the run ends; returns its new count and sum.
 
     `above`, shape (draws,), is the memory of `bandits.mechanisms.path_tree.next_path` for its `count` rewards, updated
-    in place; `found` is scratch.
+    in place; `work` is scratch.
     """
     end, rise, top = count + run.window, most_rise(run), len(above) - 1
     unseen = 0  # pulls in quiet blocks, whose rewards are not drawn yet: they are at least 0
@@ -134,13 +131,13 @@ def pull_on_paths(
         else:
             size = 1 << level
             room = (total + noise + run.bonus - needed(run, count) - rise * size) / run.scale
-            leaf = first_low(PATHS, level, room, found, rng)
+            leaf = first_low(PATHS, level, room, work, rng)
             if leaf < 0:
                 count += size
                 unseen += size
                 continue
             for i in range(level):
-                above[i] = noise + run.scale * found.partial[i]
+                above[i] = noise + run.scale * work.partial[i]
             count += leaf + 1
             unseen += leaf + 1
         advance = total + above[0] + run.bonus - needed(run, count)

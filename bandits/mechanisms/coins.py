@@ -2,8 +2,8 @@
 
 The least delta at which k + Y and k + 1 + Y are (epsilon, delta)-indistinguishable is the sum over k of
 (P(Y = k) - e^epsilon P(Y = k - 1))+, and P(Y = k - 1) / P(Y = k) = k / (N - k + 1) grows in k: the terms up to
-kappa = ceil((N + 1) / (1 + e^epsilon)) - 1 are positive. Y and N - Y have the same law, so the other direction gives
-the same delta. It does not rise in N, since adding a further coin is post-processing.
+kappa = ceil((N + 1) / (1 + e^epsilon)) - 1 are positive. The other direction gives the same delta, which does not rise
+in N (coins.md, 12.1).
 """
 
 import math

@@ -26,7 +26,7 @@ def concentrated_delta(rho: float, epsilon: float) -> float:
     The infimum over a > 1 of exp((a - 1)(a rho - epsilon)) / (a - 1) (1 - 1/a)^a (Canonne, Kamath and Steinke 2020,
     Proposition 12). The derivative of its logarithm, (2a - 1) rho - epsilon + log(1 - 1/a), grows in a: it is least
     where that is 0. Every a gives a valid delta, so that an inexact root is no error. Not the least delta: normal noise
-    has a smaller one (docs/theorems.md, 6.5).
+    has a smaller one (bandits/guarantees.md, 6.5).
     """
     if math.isinf(epsilon):
         return 0.0
@@ -47,7 +47,7 @@ def _log_delta(rho: float, epsilon: float, log_excess: float) -> float:
 def rho_of_pure(epsilon: float) -> float:
     """The least rho of zCDP that pure `epsilon`-privacy implies: epsilon tanh(epsilon / 2), at most epsilon^2 / 2.
 
-    Randomised response has exactly this rho (Desfontaines 2024; docs/theorems.md, 6.5).
+    Randomised response has exactly this rho (Desfontaines 2024; bandits/guarantees.md, 6.5).
     """
     return epsilon * math.tanh(epsilon / 2)
 
@@ -56,7 +56,7 @@ def rho_of_laplace(epsilon: float) -> float:
     """The rho of Laplace noise that is purely `epsilon`-private: epsilon + e^-epsilon - 1, less than of pure privacy.
 
     Harrison and Manurangsi (2026, arXiv 2510.25746). The function is convex and 0 at 0, so it also holds for several
-    numbers that one reward moves, each with Laplace noise, if they cost epsilon together (docs/theorems.md, 6.7).
+    numbers that one reward moves, each with Laplace noise, if they cost epsilon together (bandits/guarantees.md, 6.7).
     """
     if epsilon < SMALL:  # the sum would cancel
         return epsilon**2 / 2 * (1 - epsilon / 3 + epsilon**2 / 12 - epsilon**3 / 60)
@@ -68,7 +68,7 @@ def rho_of_discrete_laplace(epsilon: float, steps: int) -> float:
 
     One reward moves the number by at most `steps`. With x = epsilon / `steps` it is the rho of Laplace noise plus
     (1 - e^-epsilon)(1 - x / sinh x): `rho_of_pure` for one step, and near `rho_of_laplace` for many
-    (docs/theorems.md, 6.7).
+    (bandits/guarantees.md, 6.7).
     """
     require(steps >= 1, "steps", steps, "a whole number >= 1")
     x = epsilon / steps

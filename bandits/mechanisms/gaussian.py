@@ -45,7 +45,7 @@ def level_of_pure(epsilon: float) -> float:
     """The least level of GDP that pure `epsilon`-privacy implies: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 
     Randomised response has exactly this level, and every other epsilon-private mechanism is a post-processing of it
-    (docs/theorems.md, 6.3). It is about sqrt(pi / 2) epsilon for a small epsilon. Raises `ParameterError` for an
+    (bandits/guarantees.md, 6.3). It is about sqrt(pi / 2) epsilon for a small epsilon. Raises `ParameterError` for an
     epsilon below 0 or above 1e50.
     """
     require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")

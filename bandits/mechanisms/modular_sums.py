@@ -121,9 +121,9 @@ class Skellam(SummedNoise):
     def wrapped(self, modulus: int) -> FloatArray:
         """As in `SummedNoise`; values beyond 12 standard deviations + 200 have mass below 1e-30 and are left out."""
         reach = math.ceil(12 * math.sqrt(self.variance)) + 200
-        found = np.zeros(modulus)
-        np.add.at(found, np.arange(-reach, reach + 1) % modulus, self.masses(reach))
-        return found
+        masses = np.zeros(modulus)
+        np.add.at(masses, np.arange(-reach, reach + 1) % modulus, self.masses(reach))
+        return masses
 
     def delta(self, change: int, epsilon: float) -> float:
         """The smallest delta at `epsilon` when a number moves by `change`, summed over the law, to 1e-12.
@@ -154,11 +154,11 @@ def renyi_epsilon(change: float, variance: float, delta: float) -> float:
     and Steinke 2020, Proposition 12).
     """
     orders = np.unique(np.geomspace(2, 1e7, 2000).astype(np.int64)).astype(float)
-    found = [
+    epsilons = [
         skellam_renyi(change, variance, a) + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1)
         for a in orders
     ]
-    return max(0.0, float(min(found)))
+    return max(0.0, float(min(epsilons)))
 
 
 def decoded(seen: int, modulus: int, most: int) -> int:

@@ -4,7 +4,7 @@ A binary tree stands over 2^depth items, and every node holds a Laplace variable
 mechanism releases the sum of the first t items plus the variables of the nodes on the path from the root to leaf t.
 It differs from the mechanism of `bandits.mechanisms.tree`, which adds one variable for each set bit of t.
 
-The exact privacy loss (docs/theorems.md, 9.1): changing item s by 1 adds 1[t >= s] to the sums. The loss is |z|_1 / b
+The exact privacy loss (path_tree.md, 9.1): changing item s by 1 adds 1[t >= s] to the sums. The loss is |z|_1 / b
 for the numbers z on the nodes that have these path sums and the least |z|_1. Over all items the worst case is
 floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 if the root holds no variable.
 """
@@ -35,7 +35,7 @@ def path_nodes(depth: int, *, root: bool = True) -> int:
 def path_loss(depth: int, *, root: bool = True) -> int:
     """The least |z|_1 in the worst case over the items: all releases together are exactly (path_loss / b)-private.
 
-    floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root (docs/theorems.md, 9.1).
+    floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 without the root (path_tree.md, 9.1).
     """
     require(depth >= 1, "depth", depth, "a whole number >= 1")
     return (depth if root else depth + 1) // 2 + 1

@@ -37,14 +37,6 @@ class Policy(Learner[Instance]):
         if "choices" in vars(cls):
             cls.choices = _with_checked_rewards(vars(cls)["choices"])  # type: ignore[method-assign]
 
-    @abstractmethod
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        """Play `horizon` steps against `instance`; returns the pulls of every arm up to each checkpoint.
-
-        `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
-        The choice of checkpoints does not change what is played.
-        """
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         """The policy one step at a time: a generator that yields an arm and is sent its reward.
 
@@ -53,24 +45,13 @@ class Policy(Learner[Instance]):
         """
         raise ParameterError("policy", f"{self.name} cannot be played on given rewards: it defines no choices")
 
-    def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
-        """How the policy compares noisy sums, from which the law of its transcripts follows; else None."""
-        return None
+    @abstractmethod
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        """Play `horizon` steps against `instance`; returns the pulls of every arm up to each checkpoint.
 
-    def batch_rule(self) -> "BatchRule | None":
-        """How the policy compares noisy sums of batches, from which the law of its transcripts follows; else None."""
-        return None
-
-    def transcript_within(
-        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> PrivacyCost:
-        """The cost of the transcript, from the rule that compares noisy sums if there is one."""
-        if releases.epsilon is not None and (batches := self.batch_rule()) is not None:
-            return batches.transcript_cost(releases, arms, horizon, domain)
-        if releases.epsilon is not None and (rule := self.index_rule(arms, horizon)) is not None:
-            claimed = self.guarantee.epsilon
-            return index_transcript_cost(rule, releases, claimed, arms, horizon, domain, convention)
-        return super().transcript_within(releases, arms, horizon, domain, convention)
+        `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
+        The choice of checkpoints does not change what is played.
+        """
 
     def batched_run(self, arms: int, horizon: int) -> BatchedRun:
         """A run that asks for noisy sums of batches alone, which `bandits.deploy` plays with exact noise.
@@ -78,10 +59,6 @@ class Policy(Learner[Instance]):
         Raises `ParameterError` for a policy that releases anything else.
         """
         raise ParameterError("policy", f"{self.name} has no batched_run: its releases are not sums of batches")
-
-    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
-        """The limits between which a change of the first reward of an arm has an effect on the policy."""
-        return 0.0, 1.0
 
     def play(
         self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.STREAM
@@ -104,6 +81,30 @@ class Policy(Learner[Instance]):
             if step < horizon - 1:
                 arm = choices.send(float(reward))
         return played
+
+    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
+        """The limits between which a change of the first reward of an arm has an effect on the policy."""
+        return 0.0, 1.0
+
+    # For audits: what is released, and what it costs.
+    def index_rule(self, arms: int, horizon: int) -> IndexRule | None:
+        """How the policy compares noisy sums, from which the law of its transcripts follows; else None."""
+        return None
+
+    def batch_rule(self) -> "BatchRule | None":
+        """How the policy compares noisy sums of batches, from which the law of its transcripts follows; else None."""
+        return None
+
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """The cost of the transcript, from the rule that compares noisy sums if there is one."""
+        if releases.epsilon is not None and (batches := self.batch_rule()) is not None:
+            return batches.transcript_cost(releases, arms, horizon, domain)
+        if releases.epsilon is not None and (rule := self.index_rule(arms, horizon)) is not None:
+            claimed = self.guarantee.epsilon
+            return index_transcript_cost(rule, releases, claimed, arms, horizon, domain, convention)
+        return super().transcript_within(releases, arms, horizon, domain, convention)
 
 
 def _with_checked_rewards(choices: Callable[..., Choices]) -> Callable[..., Choices]:
@@ -180,6 +181,13 @@ class StepwisePolicy(Policy):
     The policy holds parameters only. What it learns is kept in the state that `start` returns.
     """
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        state = self.start(arms, horizon)
+        for t in itertools.count(1):
+            arm = self.select(state, t, rng)
+            require_arm(arm, arms, t)
+            self.update(state, arm, (yield arm), rng)
+
     @abstractmethod
     def start(self, arms: int, horizon: int) -> Any:
         """The state before the first step."""
@@ -191,13 +199,6 @@ class StepwisePolicy(Policy):
     @abstractmethod
     def update(self, state: Any, arm: int, reward: float, rng: np.random.Generator) -> None:
         """Learn from the `reward` of the `arm` just pulled."""
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        state = self.start(arms, horizon)
-        for t in itertools.count(1):
-            arm = self.select(state, t, rng)
-            require_arm(arm, arms, t)
-            self.update(state, arm, (yield arm), rng)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)

@@ -20,11 +20,13 @@ class BatchedRun(ABC):
 
     Every arm has at most one open batch: its pulls since its last release, while `learning`. Once batches are `due`,
     the sums of their rewards are released with noise of scale 1 / `epsilon` and given to `absorb`; before that no arm
-    is pulled. So a reward is in one release, and the arms are epsilon-private by parallel composition.
+    is pulled. So a reward is in one release, and the arms are epsilon-private by parallel composition. With a `rho`
+    noise is normal, of variance 1 / (2 rho), and the arms are rho-zCDP.
 
     Attributes
     ----------
-    epsilon: what a release costs one reward in [0, 1].
+    epsilon: what a release costs one reward in [0, 1]; infinite with a `rho`.
+    rho: what a release with normal noise costs one reward in [0, 1]; None for Laplace noise.
     due: arms whose batches have ended, in the order in which `absorb` takes their sums.
     learning: whether the reward of the next pull enters a sum.
     draws_arms: whether `next_arm` is random given the releases, as in Thompson sampling.
@@ -32,6 +34,7 @@ class BatchedRun(ABC):
 
     draws_arms: ClassVar[bool] = False
     epsilon: float
+    rho: float | None = None
     due: tuple[int, ...] = ()
     learning: bool = True
 

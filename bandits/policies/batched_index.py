@@ -13,7 +13,7 @@ from bandits.arrays import IntArray
 from bandits.audit.batch_rules import BatchRule
 from bandits.audit.costs import PrivacyCost
 from bandits.audit.gaussian_choices import (
-    Comparison,
+    Margin,
     clipped_choice_delta,
     first_choice_delta,
     repeated_delta,
@@ -32,10 +32,10 @@ from bandits.loops.batches import (
     PRIVATE_KL_UCB,
     UCB,
     Rule,
+    arm_of_batch,
     batch_length,
     batch_pulls,
     batches_in,
-    chosen,
 )
 from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
@@ -55,7 +55,8 @@ class IndexRun(BatchedRun):
     """A run of `BatchedIndex`: one batch at a time."""
 
     def __init__(self, rule: Rule, arms: int) -> None:
-        self.epsilon = rule.epsilon
+        normal = rule.kind in (GAUSSIAN_UCB, GAUSSIAN_KL_UCB)
+        self.epsilon, self.rho = (math.inf, rule.epsilon**2 / 2) if normal else (rule.epsilon, None)
         self._rule = rule
         self._pulls = np.zeros(arms, dtype=np.int64)
         self._counts, self._batches, self._sums = np.zeros(arms), np.zeros(arms), np.zeros(arms)
@@ -65,7 +66,7 @@ class IndexRun(BatchedRun):
         first = int(np.argmin(self._pulls > 0))
         new = self._pulls[first] == 0
         step = int(self._pulls.sum()) + 1
-        self._arm = first if new else chosen(self._rule, self._counts, self._batches, self._sums, step)
+        self._arm = first if new else arm_of_batch(self._rule, self._counts, self._batches, self._sums, step)
         self._length = self._left = batch_length(self._rule, int(self._pulls[self._arm]))
         self.due = ()
 
@@ -96,8 +97,8 @@ class IndexRun(BatchedRun):
         return {"pulls": self._pulls.tolist(), "left": self._left, **self.summary()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        for known, name in ((self._pulls, "pulls"), (self._counts, "counts"), (self._sums, "sums")):
-            known[:] = saved[name]
+        for array, name in ((self._pulls, "pulls"), (self._counts, "counts"), (self._sums, "sums")):
+            array[:] = saved[name]
         self._batches[:] = [batches_in(self._rule, count) for count in self._counts]
         self._begin()
         self._left = saved["left"]
@@ -114,6 +115,15 @@ class BatchedIndex(Policy):
 
     time_grows: ClassVar[bool] = False
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        def released(sums: list[float]) -> list[float]:
+            return [total + self.noise(rng) for total in sums]
+
+        return play_batches(IndexRun(self.rule, arms), released, rng)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return batch_pulls(instance.mean_rewards, horizon, checkpoints, self.rule, rng)
+
     @property
     @abstractmethod
     def rule(self) -> Rule:
@@ -124,6 +134,17 @@ class BatchedIndex(Policy):
         """The scale of the Laplace noise on the sum of a batch."""
         return 1 / self.rule.epsilon
 
+    def release(self, name: str) -> Release:
+        """The sum of one batch with its noise."""
+        return LaplaceRelease(name, "", 0.0, 1.0, 1.0, self.noise_scale)
+
+    def noise(self, rng: np.random.Generator) -> float:
+        """The noise of the sum of one batch."""
+        return rng.laplace(scale=self.noise_scale)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return IndexRun(self.rule, arms)
+
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee.laplace(self.rule.epsilon)
@@ -131,6 +152,7 @@ class BatchedIndex(Policy):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The sums of the batches of an arm that is pulled at every step; the sums of other arms cost no more."""
         releases: list[Release] = []
@@ -142,28 +164,8 @@ class BatchedIndex(Policy):
                 return tuple(releases)
         raise AssertionError("batches are not empty, so that one reaches the horizon")
 
-    def release(self, name: str) -> Release:
-        """The sum of one batch with its noise."""
-        return LaplaceRelease(name, "", 0.0, 1.0, 1.0, self.noise_scale)
-
-    def noise(self, rng: np.random.Generator) -> float:
-        """The noise of the sum of one batch."""
-        return rng.laplace(scale=self.noise_scale)
-
     def batch_rule(self) -> BatchRule | None:
         return BatchRule(self.rule, self.noise_scale)
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        def released(sums: list[float]) -> list[float]:
-            return [total + self.noise(rng) for total in sums]
-
-        return play_batches(IndexRun(self.rule, arms), released, rng)
-
-    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
-        return IndexRun(self.rule, arms)
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return batch_pulls(instance.mean_rewards, horizon, checkpoints, self.rule, rng)
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,8 @@ class AdaPKLUCB(AdaP):
     name: ClassVar[str] = "adap_klucb"
     label: ClassVar[str] = "AdaP-KLUCB"
     citation: ClassVar[str] = "Azize and Basu (2022), Algorithm 1 with the index of KL-UCB"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 ties went to the best arm
+    order_matters: ClassVar[bool] = True  # many indices are 1 while noise is large
     kind: ClassVar[int] = KL_UCB
 
 
@@ -234,7 +238,6 @@ class NormalBatches(BatchedIndex):
     reward through that sum alone. Raises `ParameterError` for a rho <= 0.
     """
 
-    batched_run = Policy.batched_run  # refuses: there is no exact normal noise here
     rho: float
 
     @property
@@ -242,16 +245,17 @@ class NormalBatches(BatchedIndex):
         """The level of Gaussian differential privacy, sqrt(2 rho)."""
         return math.sqrt(2 * self.rho)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
-
     def release(self, name: str) -> Release:
         return GaussianDraws(name, "", 1, 1, self.noise_scale**2)
 
     def noise(self, rng: np.random.Generator) -> float:
         return rng.normal(scale=self.noise_scale)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.gaussian(self.level, self.level)
+
+    # For audits: what is released, and what it costs.
     def batch_rule(self) -> None:
         """None: `BatchRule` needs Laplace noise."""
 
@@ -265,7 +269,7 @@ class AdaCUCB(NormalBatches):
     the arm with the largest m + sqrt((1 / (2 n) + 1 / (rho n^2)) alpha log(t)) is pulled, t the step at which the
     episode is chosen; ties go to the first arm. m is sub-Gaussian with the variance 1 / (4 n) + 1 / (2 rho n^2): after
     a fixed number of episodes an index is below the mean of its arm with probability at most t^-alpha
-    (docs/theorems.md, section 11).
+    (bandits/bounds/concentrated_ucb.md, section 11).
 
     Guarantee: that of `NormalBatches`.
     """
@@ -283,9 +287,14 @@ class AdaCUCB(NormalBatches):
     def rule(self) -> Rule:
         return Rule(GAUSSIAN_UCB, self.level, self.alpha, first=1.0, ratio=2.0, kept=0.0)
 
+    def width(self, rewards: int, step: int) -> float:
+        """The width that the index of an arm adds to its noisy mean of `rewards` rewards."""
+        return math.sqrt((1 / (2 * rewards) + 1 / (self.rho * rewards**2)) * self.alpha * math.log(step))
+
     def legend(self) -> str:
         return f"{self.label} (ρ-zCDP)"
 
+    # For audits: what is released, and what it costs.
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
@@ -307,18 +316,14 @@ class AdaCUCB(NormalBatches):
                 delta = replace(delta, shown=shown, witness=witness)
         return replace(releases, epsilon=releases.epsilon.from_ledger(), delta=delta)
 
-    def _in_a_row(self, horizon: int) -> list[Comparison]:
+    def _in_a_row(self, horizon: int) -> list[Margin]:
         """The choices up to the horizon if the second of two arms wins all of them."""
-        found, counted, pulls = [], 1, 1
+        comparisons, counted, pulls = [], 1, 1
         while pulls + 2 <= horizon:  # the step of the choice
             wins = self.width(counted, pulls + 2) - self.width(1, pulls + 2)
-            found.append(Comparison(counted, wins))
+            comparisons.append(Margin(counted, wins))
             counted, pulls = pulls, 2 * pulls
-        return found
-
-    def width(self, rewards: int, step: int) -> float:
-        """The width that the index of an arm adds to its noisy mean of `rewards` rewards."""
-        return math.sqrt((1 / (2 * rewards) + 1 / (self.rho * rewards**2)) * self.alpha * math.log(step))
+        return comparisons
 
 
 @dataclass(frozen=True)
@@ -332,14 +337,17 @@ class ZCDPKLUCB(NormalBatches):
     first.
 
     With c > 2 regret / log T has the limit of KL-UCB, times `ratio`: rho costs of the order of log log T / rho
-    (docs/theorems.md, 11.4; `bandits.bounds.concentrated_kl`). As the other indices here, c = 0 by default.
+    (bandits/bounds/concentrated_kl.md, 11.4; `bandits.bounds.concentrated_kl`). As the other indices here, c = 0 by
+    default.
 
     Guarantee: that of `NormalBatches`.
     """
 
     name: ClassVar[str] = "zcdp_klucb"
     label: ClassVar[str] = "zCDP-KLUCB"
-    citation: ClassVar[str] = "this repository (docs/theorems.md, 11.4), after Azize et al. (2025)"
+    citation: ClassVar[str] = "this repository (bandits/bounds/concentrated_kl.md, 11.4), after Azize et al. (2025)"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 ties went to the best arm
+    order_matters: ClassVar[bool] = True  # many indices are 0 or 1 while noise is large
     keeps_sums: ClassVar[bool] = True
     first_batch: int = 1
     ratio: float = 2.0
@@ -360,6 +368,7 @@ class ZCDPKLUCB(NormalBatches):
         more = "" if self.c == 0 else f", c = {self.c:g}"
         return f"{self.label} (ρ-zCDP, ratio {self.ratio:g}{first}{more})"
 
+    # For audits: what is released, and what it costs.
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
@@ -432,8 +441,8 @@ class DPKLUCB(PrivateDivergence):
 
     With `index` "exact" (ours) it is the largest q in [0, 1] with D-(S, n, m; q) <= log(t), 0 if there is none: S is
     the noisy sum, not clipped, of n rewards and m batches, D- its Chernoff cost (`bandits.noisy_sums`). After any fixed
-    number of batches this index is below the mean with probability at most 1 / t (docs/theorems.md, 8.3), so that a
-    best arm with a bad start is pulled again. As n grows both indices are the same. `epsilon` is then at most 700.
+    number of batches this index is below the mean with probability at most 1 / t (bandits/noisy_sums.md, 8.3), so that
+    a best arm with a bad start is pulled again. As n grows both indices are the same. `epsilon` is then at most 700.
 
     Guarantee: epsilon-DP of the transcript, one reward changed.
     """
@@ -441,6 +450,8 @@ class DPKLUCB(PrivateDivergence):
     name: ClassVar[str] = "dp_klucb"
     label: ClassVar[str] = "DP-KLUCB"
     citation: ClassVar[str] = "Azize, Wu, Honda, Orabona, Ito and Basu (2025), batches reconstructed"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 the best arm was pulled first
+    order_matters: ClassVar[bool] = True  # indices are 1 while noise is large, and the first arm wins ties
     index: Literal["divergence", "exact"] = "divergence"
 
     def __post_init__(self) -> None:

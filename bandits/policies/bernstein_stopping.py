@@ -10,13 +10,7 @@ and the rule halts with the estimate m at the first block with |m| >= (1 + 1/acc
 
 Private: a value moves the sum by at most 2R and the sum over pairs by at most 2R^2, which costs epsilon/2 each. Blocks
 are disjoint, and earlier blocks only decide whether a block is taken, so the transcript costs no more than a block.
-
-Accurate, where "but for p" means "except with probability p": (x - x')^2 / 2 has the mean sigma^2 and lies in [0,
-2R^2], so that e^(-ly) <= 1 - ly + l^2 y^2 / 2 bounds the average of the pairs from below by sigma^2 - 2 sigma a, a = R
-sqrt(2L/n), but for e^-L; the noise of V is above -8R^2L/(epsilon n) but for e^-L / 2. Then sigma <= s. Bernstein
-(2e^-L) and the noise of m (e^-L) give |m - mean| <= w; that is 4.5 e^-L = beta / (k (k + 1)) a block, beta in all. On
-halting w <= accuracy (|m| - w) <= accuracy |mean|. Samples: `bandits.bounds.bernstein_stopping`. See docs/theorems.md,
-section 10.
+Accurate with probability at least 1 - beta. Proofs of both, and how many samples it takes: bernstein_stopping.md.
 
 Simulation. Of a stream with two values a block is three counts of pairs, one multinomial draw: O(log samples). Other
 streams are drawn value by value.
@@ -65,19 +59,18 @@ class DPBernstein(StoppingRule):
         require_epsilon(self.epsilon)
         require_promise(self)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon, neighbours=Neighbours.ONE_VALUE)
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The two sums of one block, for values in [-1, 1]; all blocks cost the same.
-
-        The transcript has the number of blocks and the last m, not V. It costs as much: if m is just large enough for
-        the least w, the rule halts only if V is below its noiseless value on both inputs.
-        """
-        if horizon < 2:
-            return ()
-        return (SumAndSpread("sums of a block", "", -1.0, 1.0, self.sum_scale(1.0), self.pair_scale(1.0)),)
+    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
+        require_max_samples(max_samples)
+        block, samples = 1, 2  # blocks 1 to k have 2^(k + 1) - 2 values
+        while samples <= max_samples:
+            total, pairs = block_sums(stream, 2 ** (block - 1), rng)
+            require_bounded(stream, abs(total), 2**block)
+            estimate = self.estimate(block, total, pairs, stream.bound, rng)
+            if estimate is not None:
+                return Halt(samples, estimate)
+            block += 1
+            samples += 2**block
+        return Halt(max_samples, None)
 
     def sum_scale(self, bound: float) -> float:
         """4R/epsilon, the scale of the noise on the sum of a block."""
@@ -106,18 +99,20 @@ class DPBernstein(StoppingRule):
         halts = abs(mean) >= (1 + 1 / self.accuracy) * self.width(block, spread, bound)
         return mean if halts else None
 
-    def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
-        require_max_samples(max_samples)
-        block, samples = 1, 2  # blocks 1 to k have 2^(k + 1) - 2 values
-        while samples <= max_samples:
-            total, pairs = block_sums(stream, 2 ** (block - 1), rng)
-            require_bounded(stream, abs(total), 2**block)
-            estimate = self.estimate(block, total, pairs, stream.bound, rng)
-            if estimate is not None:
-                return Halt(samples, estimate)
-            block += 1
-            samples += 2**block
-        return Halt(max_samples, None)
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon, neighbours=Neighbours.ONE_VALUE)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The two sums of one block, for values in [-1, 1]; all blocks cost the same.
+
+        The transcript has the number of blocks and the last m, not V. It costs as much: if m is just large enough for
+        the least w, the rule halts only if V is below its noiseless value on both inputs.
+        """
+        if horizon < 2:
+            return ()
+        return (SumAndSpread("sums of a block", "", -1.0, 1.0, self.sum_scale(1.0), self.pair_scale(1.0)),)
 
 
 def block_sums(stream: Stream, pairs: int, rng: np.random.Generator) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from bandits.audit.releases import RandomBit
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.bit_top_two import bit_pair, bit_top_two, fit, logs, slack
+from bandits.loops.bit_top_two import bit_fit, bit_pair, bit_slack, bit_top_two, logs
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import require_unit_rewards
 from bandits.policies.identification import Identification
@@ -34,7 +34,7 @@ class CTBTT(Identifier):
     W_a >= log((K - 1) / beta) + r_G + r_a for every other arm, r = log((n + 1) C(n, s) x^s (1 - x)^(n - s)), x = s / n.
     Else a fair coin says whether G is pulled or the arm with the least W_a + log n_a.
 
-    The arm is the best one with probability at least 1 - beta, if the run stops (docs/theorems.md, 8.4).
+    The arm is the best one with probability at least 1 - beta, if the run stops (bandits/noisy_sums.md, 8.4).
 
     Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1]: the likelihood ratio of a
     bit is at most e^epsilon.
@@ -51,6 +51,14 @@ class CTBTT(Identifier):
         require(self.epsilon <= LARGEST_EPSILON, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g}")
         require(1e-100 <= self.beta < 1, "beta", self.beta, "a number in (0, 1) (and at least 1e-100)")
 
+    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
+        samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), logs(), rng)
+        return Identification(samples, arm if arm >= 0 else None)
+
+    def chance(self, mean: FloatArray | float) -> FloatArray:
+        """The probability that a user with rewards of this mean sends 1."""
+        return np.asarray(expit(-self.epsilon) + np.tanh(self.epsilon / 2) * np.asarray(mean))
+
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, scope=Scope.LOCAL)
@@ -58,10 +66,7 @@ class CTBTT(Identifier):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
-    def chance(self, mean: FloatArray | float) -> FloatArray:
-        """The probability that a user with rewards of this mean sends 1."""
-        return np.asarray(expit(-self.epsilon) + np.tanh(self.epsilon / 2) * np.asarray(mean))
-
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
         return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
@@ -93,22 +98,20 @@ class CTBTT(Identifier):
 
     def _unique(self, pulls: IntArray) -> bool:
         """Whether after these `pulls` no other bits stop with arm 1: each pair of arms allows one pair of sums only."""
-        first, found = int(pulls[0]), 0
+        first, stops = int(pulls[0]), 0
         for rival in pulls[1:].tolist():
             for own, others in itertools.product(range(first + 1), range(rival + 1)):
                 pair = np.array([first, rival]), np.array([own, others])
                 leader, challenger = self._pair(*pair, len(pulls))
-                found += leader == 0 and challenger < 0
-        return found == len(pulls) - 1
+                stops += leader == 0 and challenger < 0
+        return stops == len(pulls) - 1
 
     def _challenger(self, pulls: IntArray, sums: IntArray) -> int:
         return self._pair(pulls, sums, len(pulls))[1]
 
     def _pair(self, pulls: IntArray, sums: IntArray, arms: int) -> tuple[int, int]:
         """The leader and its challenger after bits with these `sums`, or -1 if it stops; of `arms` that compete."""
-        fits, slacks = (np.array([of(n, s, logs()) for n, s in zip(pulls, sums, strict=True)]) for of in (fit, slack))
+        fits, slacks = (
+            np.array([f(n, s, logs()) for n, s in zip(pulls, sums, strict=True)]) for f in (bit_fit, bit_slack)
+        )
         return bit_pair(pulls, sums, fits, slacks, self.beta * (len(pulls) - 1) / (arms - 1), logs())
-
-    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), logs(), rng)
-        return Identification(samples, arm if arm >= 0 else None)

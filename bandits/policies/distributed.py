@@ -29,7 +29,7 @@ from bandits.recording import PullLog
 
 
 @dataclass(frozen=True)
-class Batch(Epoch):
+class SecureBatch(Epoch):
     """An epoch whose sums the server sees modulo a number.
 
     Attributes
@@ -54,7 +54,7 @@ class Batch(Epoch):
 class DistributedRun(EliminationRun):
     """A run of `DistDPSE` whose noisy sums are reduced modulo m and decoded as the server would, arm after arm."""
 
-    epoch: Batch
+    epoch: SecureBatch
 
     @property
     def grid(self) -> int:
@@ -84,6 +84,7 @@ class DistributedElimination(EpochElimination):
     batch_base: 2 as in the paper; their code has 4.
     """
 
+    order_matters: ClassVar[bool] = True  # the horizon cuts a batch short, whose first arms were pulled
     epsilon: float
     precision: float
     beta: float | None
@@ -94,83 +95,6 @@ class DistributedElimination(EpochElimination):
         require(1 <= self.precision <= 1000, "precision", self.precision, "a number in 1..1000")
         allowed = "a number in (0, 1) (and at least 1e-100), or null"
         require(self.beta is None or 1e-100 <= self.beta < 1, "beta", self.beta, allowed)
-
-    @abstractmethod
-    def noise(self, grid: int) -> SummedNoise:
-        """The noise of the sum of a batch of numbers in {0, ..., grid}."""
-
-    @abstractmethod
-    def margin(self, grid: int, horizon: int) -> int:
-        """The margin tau for the noise on either side of the possible sums."""
-
-    @property
-    @abstractmethod
-    def tail(self) -> tuple[float, float]:
-        """sigma and h: the noise of a batch, in rewards, is sub-exponential with these constants."""
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def grid(self, length: int) -> int:
-        """g = ceil(s epsilon sqrt(l))."""
-        return math.ceil(self.precision * self.epsilon * math.sqrt(length))
-
-    def batch(self, viable: int, number: int, horizon: int) -> Batch:
-        """Batch 1, 2, ... with `viable` arms left; those that trail by more than 2 beta are removed, with
-
-        beta = sqrt(log(4 |S| b^2 / p) / (2 l)) + (sigma sqrt(L) + h L) / l, L = log(2 |S| b^2 / p).
-        """
-        length = self.batch_base**number
-        inverse = horizon if self.beta is None else 1 / self.beta
-        log = math.log(2 * viable * number**2 * inverse)
-        sigma, h = self.tail
-        error = math.sqrt((log + math.log(2)) / (2 * length)) + (sigma * math.sqrt(log) + h * log) / length
-        grid = self.grid(length)
-        return Batch(length, 2 * error, grid=grid, margin=self.margin(grid, horizon))
-
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        return self.batch(viable, epoch, horizon)
-
-    def pull(self, log: PullLog, viable: IntArray, rounds: int) -> bool:
-        """Pull the viable arms one after the other, each `rounds` times without a break."""
-        return log.arm_after_arm(viable, rounds)
-
-    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        assert isinstance(epoch, Batch)
-        totals = instance.sums(viable, epoch.rounds, rng)
-        noises = self.noise(epoch.grid).draw(len(viable), rng)
-        seen = [(epoch.grid * int(a) + b) % epoch.modulus for a, b in zip(totals, noises, strict=True)]
-        return np.array([epoch.mean(residue) for residue in seen])
-
-    def batches(self, arms: int, horizon: int) -> list[Batch]:
-        """All batches if no arm is removed, including the one that is under way at the horizon."""
-        found: list[Batch] = []
-        while arms * sum(batch.rounds for batch in found) < horizon:
-            found.append(self.batch(arms, len(found) + 1, horizon))
-        return found
-
-    def transcript_within(
-        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
-    ) -> PrivacyCost:
-        """The cost of the arms: a lower bound from the most expensive batch, in which all arms but one have equal sums.
-
-        It only uses whether one arm alone survives the batch. If that is the last arm, the next pull shows it.
-        """
-        claimed = self.guarantee
-        pure = claimed.delta == 0
-        best, witness = 0.0, "no choice up to this horizon depends on a reward"
-        for number, batch in enumerate(self.batches(arms, horizon)[:-1], 1):
-            noise = self.noise(batch.grid).wrapped(batch.modulus)
-            laws = BatchLaws(arms, batch.rounds, batch.grid, batch.margin, batch.threshold, noise)
-            shown, told = laws.epsilon(claimed.epsilon) if pure else laws.delta(claimed.epsilon)
-            if shown > best:
-                best, witness = shown, f"batch {number}: {told}"
-        bounds = releases.epsilon if pure else releases.delta
-        assert bounds is not None
-        found = replace(
-            bounds, shown=best, witness=witness, method=f"{bounds.method}; exact law of a batch", error=1e-10
-        )
-        return replace(releases, epsilon=found if pure else None, delta=None if pure else found)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         """One user at a time: each rounds the reward, adds a share of the noise, and sends the result modulo m."""
@@ -192,6 +116,84 @@ class DistributedElimination(EpochElimination):
         while True:
             yield viable[0]
 
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        return self.batch(viable, epoch, horizon)
+
+    @abstractmethod
+    def noise(self, grid: int) -> SummedNoise:
+        """The noise of the sum of a batch of numbers in {0, ..., grid}."""
+
+    @abstractmethod
+    def margin(self, grid: int, horizon: int) -> int:
+        """The margin tau for the noise on either side of the possible sums."""
+
+    @property
+    @abstractmethod
+    def tail(self) -> tuple[float, float]:
+        """sigma and h: the noise of a batch, in rewards, is sub-exponential with these constants."""
+
+    def grid(self, length: int) -> int:
+        """g = ceil(s epsilon sqrt(l))."""
+        return math.ceil(self.precision * self.epsilon * math.sqrt(length))
+
+    def batch(self, viable: int, number: int, horizon: int) -> SecureBatch:
+        """Batch 1, 2, ... with `viable` arms left; those that trail by more than 2 beta are removed, with
+
+        beta = sqrt(log(4 |S| b^2 / p) / (2 l)) + (sigma sqrt(L) + h L) / l, L = log(2 |S| b^2 / p).
+        """
+        length = self.batch_base**number
+        inverse = horizon if self.beta is None else 1 / self.beta
+        log = math.log(2 * viable * number**2 * inverse)
+        sigma, h = self.tail
+        error = math.sqrt((log + math.log(2)) / (2 * length)) + (sigma * math.sqrt(log) + h * log) / length
+        grid = self.grid(length)
+        return SecureBatch(length, 2 * error, grid=grid, margin=self.margin(grid, horizon))
+
+    def pull(self, log: PullLog, viable: IntArray, rounds: int) -> bool:
+        """Pull the viable arms one after the other, each `rounds` times without a break."""
+        return log.arm_after_arm(viable, rounds)
+
+    def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        assert isinstance(epoch, SecureBatch)
+        totals = instance.sums(viable, epoch.rounds, rng)
+        noises = self.noise(epoch.grid).draw(len(viable), rng)
+        seen = [(epoch.grid * int(a) + b) % epoch.modulus for a, b in zip(totals, noises, strict=True)]
+        return np.array([epoch.mean(residue) for residue in seen])
+
+    def batches(self, arms: int, horizon: int) -> list[SecureBatch]:
+        """All batches if no arm is removed, including the one that is under way at the horizon."""
+        planned: list[SecureBatch] = []
+        while arms * sum(batch.rounds for batch in planned) < horizon:
+            planned.append(self.batch(arms, len(planned) + 1, horizon))
+        return planned
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def transcript_within(
+        self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
+    ) -> PrivacyCost:
+        """The cost of the arms: a lower bound from the most expensive batch, in which all arms but one have equal sums.
+
+        It only uses whether one arm alone survives the batch. If that is the last arm, the next pull shows it.
+        """
+        claimed = self.guarantee
+        pure = claimed.delta == 0
+        best, witness = 0.0, "no choice up to this horizon depends on a reward"
+        for number, batch in enumerate(self.batches(arms, horizon)[:-1], 1):
+            noise = self.noise(batch.grid).wrapped(batch.modulus)
+            laws = BatchLaws(arms, batch.rounds, batch.grid, batch.margin, batch.threshold, noise)
+            shown, told = laws.epsilon(claimed.epsilon) if pure else laws.delta(claimed.epsilon)
+            if shown > best:
+                best, witness = shown, f"batch {number}: {told}"
+        bounds = releases.epsilon if pure else releases.delta
+        assert bounds is not None
+        cost = replace(
+            bounds, shown=best, witness=witness, method=f"{bounds.method}; exact law of a batch", error=1e-10
+        )
+        return replace(releases, epsilon=cost if pure else None, delta=None if pure else cost)
+
 
 @dataclass(frozen=True)
 class DistDPSE(DistributedElimination):
@@ -207,15 +209,11 @@ class DistDPSE(DistributedElimination):
     name: ClassVar[str] = "dist_dp_se"
     label: ClassVar[str] = "Dist-DP-SE"
     citation: ClassVar[str] = "Chowdhury and Zhou (2023), Algorithms 1 and 2"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 the best arm was pulled first
     epsilon: float
     precision: float = 1.0
     beta: float | None = None
     batch_base: Literal[2, 4] = 2
-
-    @property
-    def guarantee(self) -> Guarantee:
-        fewest = self.grid(self.batch_base)  # steps of a reward, in the first batch
-        return Guarantee.discrete_laplace(self.epsilon, fewest, Scope.DISTRIBUTED)
 
     def noise(self, grid: int) -> DiscreteLaplace:
         return DiscreteLaplace(grid / self.epsilon)
@@ -231,6 +229,12 @@ class DistDPSE(DistributedElimination):
         """A run to which one trusted server adds noise: the guarantee is then about the arms, not about its sums."""
         return DistributedRun(arms, self.epsilon, lambda viable, number: self.batch(viable, number, horizon))
 
+    @property
+    def guarantee(self) -> Guarantee:
+        fewest = self.grid(self.batch_base)  # steps of a reward, in the first batch
+        return Guarantee.discrete_laplace(self.epsilon, fewest, Scope.DISTRIBUTED)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The residue of one arm in each batch."""
         return tuple(
@@ -257,6 +261,7 @@ class DistRDPSE(DistributedElimination):
     name: ClassVar[str] = "dist_rdp_se"
     label: ClassVar[str] = "Dist-RDP-SE"
     citation: ClassVar[str] = "Chowdhury and Zhou (2023), section 5"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 the best arm was pulled first
     epsilon: float
     delta: float
     precision: float = 10.0
@@ -268,15 +273,6 @@ class DistRDPSE(DistributedElimination):
         if not (isinstance(self.delta, float | int) and 1e-100 <= self.delta < 1):
             allowed = "a number in (0, 1) (and at least 1e-100): Skellam noise is never pure"
             raise ParameterError("delta", f"must be {allowed}, got {self.delta}")
-
-    @property
-    def guarantee(self) -> Guarantee:
-        grid = self.grid(self.batch_base)
-        epsilon = renyi_epsilon(grid, self.noise(grid).variance, self.delta)
-        return Guarantee(epsilon, self.delta, Scope.DISTRIBUTED)
-
-    def legend(self) -> str:
-        return f"{self.label} (s = {self.precision:g}, noise for ε = {self.epsilon:g})"
 
     def noise(self, grid: int) -> Skellam:
         return Skellam((grid / self.epsilon) ** 2)
@@ -290,6 +286,16 @@ class DistRDPSE(DistributedElimination):
         grain = self.precision * self.epsilon
         return 2 / self.epsilon + math.sqrt(2) / grain, 1 / grain
 
+    @property
+    def guarantee(self) -> Guarantee:
+        grid = self.grid(self.batch_base)
+        epsilon = renyi_epsilon(grid, self.noise(grid).variance, self.delta)
+        return Guarantee(epsilon, self.delta, Scope.DISTRIBUTED)
+
+    def legend(self) -> str:
+        return f"{self.label} (s = {self.precision:g}, noise for ε = {self.epsilon:g})"
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The sum of one arm in each batch, of which the server sees a residue."""
         return tuple(

@@ -137,6 +137,20 @@ class EpochElimination(Policy):
     def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
         """Epoch 1, 2, ... with `viable` arms left."""
 
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        log = PullLog(arms, horizon, checkpoints)
+        viable = np.arange(arms)
+        for number in itertools.count(1):
+            if len(viable) == 1:
+                break
+            epoch = self.epoch(instance, len(viable), number, horizon)
+            if not self.pull(log, viable, epoch.rounds):  # the horizon ended inside this epoch
+                return log.pulls
+            means = self.noisy_means(instance, viable, epoch, rng)
+            viable = viable[means.max() - means <= epoch.threshold]
+        return log.exploit(viable[0])
+
     @abstractmethod
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         """Mean of the epoch's rewards of each of the `viable` arms, with privacy noise."""
@@ -160,23 +174,15 @@ class EpochElimination(Policy):
                 return steps
         return math.inf
 
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        arms = len(instance.mean_rewards)
-        log = PullLog(arms, horizon, checkpoints)
-        viable = np.arange(arms)
-        for number in itertools.count(1):
-            if len(viable) == 1:
-                break
-            epoch = self.epoch(instance, len(viable), number, horizon)
-            if not self.pull(log, viable, epoch.rounds):  # the horizon ended inside this epoch
-                return log.pulls
-            means = self.noisy_means(instance, viable, epoch, rng)
-            viable = viable[means.max() - means <= epoch.threshold]
-        return log.exploit(viable[0])
-
 
 class MeanElimination(EpochElimination):
     """Elimination by the means of an epoch, which are released once; rewards lie in [0, 1]."""
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
+
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        return self.epoch_of(viable, epoch, horizon)
 
     @abstractmethod
     def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
@@ -186,24 +192,18 @@ class MeanElimination(EpochElimination):
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         """The noisy means of an epoch from its reward sums, shapes (viable,); the sums are used for nothing else."""
 
-    def check(self, instance: Instance) -> None:
-        require_unit_rewards(self, instance)
-
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        return self.epoch_of(viable, epoch, horizon)
-
     def noisy_means(self, instance: Instance, viable: IntArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         return self.released(require_sums(self, instance.sums(viable, epoch.rounds, rng), 0, epoch.rounds), epoch, rng)
 
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        return eliminate(arms, lambda viable, number: self.epoch_of(viable, number, horizon), self.released, rng)
-
     def epochs(self, arms: int, horizon: int) -> list[Epoch]:
         """All epochs if no arm is removed, including the epoch under way at the horizon, which releases nothing."""
-        found = [self.epoch_of(arms, 1, horizon)]
-        while arms * sum(epoch.rounds for epoch in found) < horizon:
-            found.append(self.epoch_of(arms, len(found) + 1, horizon))
-        return found
+        planned = [self.epoch_of(arms, 1, horizon)]
+        while arms * sum(epoch.rounds for epoch in planned) < horizon:
+            planned.append(self.epoch_of(arms, len(planned) + 1, horizon))
+        return planned
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
 
 
 def require_beta(beta: float | None) -> None:
@@ -231,10 +231,6 @@ class DPSE(MeanElimination):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require_beta(self.beta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
 
     def epoch_length(self, viable: int, epoch: int, horizon: int) -> float:
         """R_e. The arms are pulled while r < R_e, hence ceil(R_e) times."""
@@ -265,6 +261,11 @@ class DPSE(MeanElimination):
         """The scale of the Laplace noise on the means of an epoch."""
         return 1 / (self.epsilon * epoch.rounds)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The mean of one arm in each epoch if no arm is removed, including the epoch under way at the horizon."""
         return tuple(
@@ -276,9 +277,9 @@ class DPSE(MeanElimination):
         """The surviving set of the most expensive epoch that ends before the horizon if no arm is removed."""
         require_domain(0.0, domain)
         ended = self.epochs(arms, horizon)[:-1]
-        found = [epoch_bounds(epoch.rounds, epoch.threshold, self.noise_scale(epoch)) for epoch in ended]
-        worst = max(found, key=lambda bounds: bounds.shown, default=NOTHING)
-        return PrivacyCost("surviving set", "", worst if arms == 2 or not found else replace(worst, kept=self.epsilon))
+        costs = [epoch_bounds(epoch.rounds, epoch.threshold, self.noise_scale(epoch)) for epoch in ended]
+        worst = max(costs, key=lambda bounds: bounds.shown, default=NOTHING)
+        return PrivacyCost("surviving set", "", worst if arms == 2 or not costs else replace(worst, kept=self.epsilon))
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """The cost of a decision: a reward is used in one epoch, and the laws of the others do not depend on it."""
@@ -306,17 +307,6 @@ class SuccessiveElimination(Policy):
     def __post_init__(self) -> None:
         require_beta(self.beta)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return NOT_PRIVATE
-
-    def check(self, instance: Instance) -> None:
-        require_unit_rewards(self, instance)
-
-    def _inverse(self, horizon: int) -> float:
-        """1 / delta."""
-        return float(horizon) if self.beta is None else 1 / self.beta
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         viable, sums = np.arange(arms), np.zeros(arms)
         inverse = self._inverse(horizon)
@@ -334,6 +324,10 @@ class SuccessiveElimination(Policy):
         if not isinstance(instance, BernoulliInstance):
             return self.simulate_any(instance, horizon, checkpoints, rng)
         return successive_pulls(instance.mean_rewards, horizon, checkpoints, self._inverse(horizon), rng)
+
+    def _inverse(self, horizon: int) -> float:
+        """1 / delta."""
+        return float(horizon) if self.beta is None else 1 / self.beta
 
     def simulate_any(
         self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator
@@ -358,3 +352,10 @@ class SuccessiveElimination(Policy):
             viable, sums = viable[kept], sums[kept]
             left = threshold - behind[kept].max()
         return log.exploit(viable[0])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)

@@ -27,8 +27,8 @@ class OffsetFTNL(RNMFTNL):
     U is uniform on [0, 1), drawn once. After the first step, whose arm is uniform, epochs end at ceil(ratio^(r + U)),
     r = 0, 1, 2, ...; in each the arm is played that report noisy max chose from the loss sums of the whole epoch
     before. Averaged over U, regret is bounded by a sum over all n of mean gaps after n vectors, which need not be
-    monotone in n (docs/theorems.md, section 3). With `ratio` 2 this holds for losses that vary; for losses that never
-    vary the constant is least for `ratio` e.
+    monotone in n (bandits/bounds/noisy_leaders.md, section 3). With `ratio` 2 this holds for losses that vary; for
+    losses that never vary the constant is least for `ratio` e.
 
     Guarantee: that of `RNMFTNL`. U does not depend on the data; given U the epochs are disjoint, with one choice each.
     Raises `ParameterError` for a `ratio` below 2, with which epochs could be empty.
@@ -36,15 +36,12 @@ class OffsetFTNL(RNMFTNL):
 
     name: ClassVar[str] = "offset_ftnl"
     label: ClassVar[str] = "Random offset"
-    citation: ClassVar[str] = "this repository (docs/theorems.md, section 3)"
+    citation: ClassVar[str] = "this repository (bandits/bounds/noisy_leaders.md, section 3)"
     ratio: float = math.e
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_ratio(self.ratio)
-
-    def legend(self) -> str:
-        return f"{super().legend()}, ratio {self.ratio:.3g}"
 
     def epoch_lengths(self, rng: np.random.Generator) -> Iterator[int]:
         offset = float(rng.random())
@@ -56,6 +53,17 @@ class OffsetFTNL(RNMFTNL):
                 yield end - begin
                 begin = end
 
+    def regret_of_groups(
+        self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
+    ) -> FloatArray:
+        return offset_regret_curve(
+            means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration, self.ratio
+        )
+
+    def legend(self) -> str:
+        return f"{super().legend()}, ratio {self.ratio:.3g}"
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The choice after each epoch that can end before the horizon, with the largest number of loss vectors."""
         calibration = self.calibration if self.noise == "exponential" else ""
@@ -67,13 +75,6 @@ class OffsetFTNL(RNMFTNL):
             longest.append(min(math.ceil((self.ratio - 1) * self.ratio**epoch) + 1, horizon - 2))
         return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, rounds) for rounds in longest)
 
-    def regret_of_groups(
-        self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
-    ) -> FloatArray:
-        return offset_regret_curve(
-            means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration, self.ratio
-        )
-
 
 @dataclass(frozen=True)
 class VoteFTNL(RNMFTNL):
@@ -81,8 +82,8 @@ class VoteFTNL(RNMFTNL):
 
     The arm of an epoch is the one with the largest votes + Q, where the votes of an arm are the loss vectors of the
     epoch before in which its loss is the least (of several arms, the first). The size of gaps does not change votes, so
-    that regret is of order (largest gap) log(K) / epsilon; with sums it is of order log(K) / epsilon (docs/theorems.md,
-    section 2).
+    that regret is of order (largest gap) log(K) / epsilon; with sums it is of order log(K) / epsilon
+    (bandits/bounds/never_varying.md, section 2).
 
     Where losses vary, the arm that is most often best need not have the least mean, and regret may grow with the
     horizon: only `DeterministicLosses` are accepted.
@@ -92,16 +93,8 @@ class VoteFTNL(RNMFTNL):
 
     name: ClassVar[str] = "vote_ftnl"
     label: ClassVar[str] = "Votes"
-    citation: ClassVar[str] = "this repository (docs/theorems.md, section 2)"
+    citation: ClassVar[str] = "this repository (bandits/bounds/never_varying.md, section 2)"
     resample: bool = field(default=False, init=False)  # votes are not losses
-
-    def check(self, instance: FullInformation) -> None:
-        if instance.losses != "deterministic":
-            allowed = "losses that never vary: the arm that is most often best need not have the least mean"
-            raise ParameterError("instance", f"{self.name} needs {allowed}")
-
-    def legend(self) -> str:
-        return f"{self.label}({self.noise})"
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest votes + Q; all votes are for the first arm of the best group."""
@@ -115,10 +108,6 @@ class VoteFTNL(RNMFTNL):
         votes = np.bincount(losses.argmin(axis=0), minlength=len(losses)).astype(float)
         return report_noisy_max(votes, np.ones(len(losses), dtype=np.int64), Noise(self.noise, self.scale), rng)
 
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The choice after each epoch that ends before the horizon, as that of RNM-FTNL."""
-        return tuple(VotesMax(**vars(choice)) for choice in super().ledger(arms, horizon))
-
     def regret_of_groups(
         self, means: ArrayLike, counts: ArrayLike, checkpoints: Sequence[int], losses: Losses
     ) -> FloatArray:
@@ -130,3 +119,16 @@ class VoteFTNL(RNMFTNL):
         gap = float((mean - mean.min()) @ count) / others
         noise = (self.noise, self.epsilon, checkpoints, losses, False, self.calibration)
         return gap * expected_regret_curve([0.0, 1.0], [1, others], *noise)
+
+    def legend(self) -> str:
+        return f"{self.label}({self.noise})"
+
+    def check(self, instance: FullInformation) -> None:
+        if instance.losses != "deterministic":
+            allowed = "losses that never vary: the arm that is most often best need not have the least mean"
+            raise ParameterError("instance", f"{self.name} needs {allowed}")
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after each epoch that ends before the horizon, as that of RNM-FTNL."""
+        return tuple(VotesMax(**vars(choice)) for choice in super().ledger(arms, horizon))

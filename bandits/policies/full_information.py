@@ -33,6 +33,16 @@ class FullInformationPolicy(Learner[FullInformation]):
 
     faces: ClassVar[type[Any]] = FullInformation
 
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        """The arm played at each step of a table of losses, shape (steps,). Raises `ParameterError` if not defined."""
+        raise ParameterError("policy", f"{self.name} cannot be played on given losses: it defines no leaders")
+
+    @abstractmethod
+    def simulate(
+        self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        """Play `horizon` steps; returns the plays of each group of equal arms, shape (checkpoints, groups)."""
+
     def play(
         self, table: FloatArray, horizon: int, rng: np.random.Generator, convention: Convention = Convention.TABLE
     ) -> IntArray:
@@ -44,16 +54,6 @@ class FullInformationPolicy(Learner[FullInformation]):
         if not ((table >= 0) & (table <= 1)).all():
             raise ParameterError("table", f"{self.name} needs losses in [0, 1]")
         return self.leaders(table[:, :horizon], rng)
-
-    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
-        """The arm played at each step of a table of losses, shape (steps,). Raises `ParameterError` if not defined."""
-        raise ParameterError("policy", f"{self.name} cannot be played on given losses: it defines no leaders")
-
-    @abstractmethod
-    def simulate(
-        self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
-    ) -> IntArray:
-        """Play `horizon` steps; returns the plays of each group of equal arms, shape (checkpoints, groups)."""
 
 
 @dataclass(frozen=True)
@@ -84,24 +84,16 @@ class RNMFTNL(FullInformationPolicy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    @property
-    def scale(self) -> float:
-        """The scale of the noise."""
-        halved = self.noise == "exponential" and self.calibration == "printed"
-        return (1 if halved else 2) / self.epsilon
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(2 / self.scale, neighbours=Neighbours.ONE_LOSS_VECTOR)
-
-    @property
-    def paper_guarantee(self) -> Guarantee:
-        """epsilon for all three noises (their Theorems 2 and 4, Corollaries 1 and 2), whatever the `calibration`."""
-        return Guarantee(self.epsilon, neighbours=Neighbours.ONE_LOSS_VECTOR)
-
-    def legend(self) -> str:
-        scale = f", {self.calibration} scale" if self.noise == "exponential" else ""
-        return f"{self.label}({int(self.resample)}, {self.noise}{scale})"
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        arms, horizon = table.shape
+        played = np.empty(horizon, dtype=np.int64)
+        leader, begin, lengths = int(rng.integers(arms)), 0, self.epoch_lengths(rng)
+        while begin < horizon:
+            rounds = next(lengths)
+            played[begin : begin + rounds] = leader
+            leader = self.leader_of(table[:, begin : begin + rounds], rng)
+            begin += rounds
+        return played
 
     def simulate(
         self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
@@ -115,6 +107,12 @@ class RNMFTNL(FullInformationPolicy):
             rounds = next(lengths)
         return log.pulls
 
+    @property
+    def scale(self) -> float:
+        """The scale of the noise."""
+        halved = self.noise == "exponential" and self.calibration == "printed"
+        return (1 if halved else 2) / self.epsilon
+
     def epoch_lengths(self, rng: np.random.Generator) -> Iterator[int]:
         """The lengths of the epochs, an infinite sequence; `rng` may be used before the first one only."""
         return (1 << epoch for epoch in itertools.count())
@@ -127,44 +125,11 @@ class RNMFTNL(FullInformationPolicy):
         noise = Noise(self.noise, self.scale)
         return int(groups[report_noisy_max(-np.concatenate(sums), np.concatenate(counts), noise, rng)])
 
-    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
-        arms, horizon = table.shape
-        played = np.empty(horizon, dtype=np.int64)
-        leader, begin, lengths = int(rng.integers(arms)), 0, self.epoch_lengths(rng)
-        while begin < horizon:
-            rounds = next(lengths)
-            played[begin : begin + rounds] = leader
-            leader = self.leader_of(table[:, begin : begin + rounds], rng)
-            begin += rounds
-        return played
-
     def leader_of(self, losses: FloatArray, rng: np.random.Generator) -> int:
         """The arm with the largest -G + Q after the loss vectors of an epoch, shape (arms, rounds)."""
         seen = rng.random(losses.shape) < losses if self.resample else losses
         ones = np.ones(len(losses), dtype=np.int64)
         return report_noisy_max(-seen.sum(axis=1, dtype=float), ones, Noise(self.noise, self.scale), rng)
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The choice after each epoch that ends before the horizon."""
-        ended = range(horizon.bit_length() - 1)  # epoch k ends with step 2^(k + 1) - 1
-        calibration = self.calibration if self.noise == "exponential" else ""
-        name = f"report noisy max, {self.noise}"
-        return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
-
-    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
-        """The most expensive choice.
-
-        The lower bound is 0 for a derived policy that may use only some vectors of an epoch, as its worst input
-        differs; a policy with its own ledger declares what it uses.
-        """
-        require_domain(0.0, domain)
-        choice = dearest(self.release_costs(arms, horizon, domain), 0.0)
-        own = type(self) is RNMFTNL or type(self).ledger is not RNMFTNL.ledger
-        return choice if own or choice.epsilon is None else replace(choice, epsilon=choice.epsilon.from_ledger())
-
-    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
-        """The cost of a decision: a loss vector is used in one epoch; the laws of the others do not depend on it."""
-        return self.decision_cost(arms, horizon, domain)
 
     def losses_seen(self, instance: FullInformation) -> Losses:
         """The law of the losses that are summed. Raises `ParameterError` unless it is Bernoulli or deterministic."""
@@ -187,6 +152,42 @@ class RNMFTNL(FullInformationPolicy):
             means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration
         )
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(2 / self.scale, neighbours=Neighbours.ONE_LOSS_VECTOR)
+
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """epsilon for all three noises (their Theorems 2 and 4, Corollaries 1 and 2), whatever the `calibration`."""
+        return Guarantee(self.epsilon, neighbours=Neighbours.ONE_LOSS_VECTOR)
+
+    def legend(self) -> str:
+        scale = f", {self.calibration} scale" if self.noise == "exponential" else ""
+        return f"{self.label}({int(self.resample)}, {self.noise}{scale})"
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after each epoch that ends before the horizon."""
+        ended = range(horizon.bit_length() - 1)  # epoch k ends with step 2^(k + 1) - 1
+        calibration = self.calibration if self.noise == "exponential" else ""
+        name = f"report noisy max, {self.noise}"
+        return tuple(NoisyMax(name, calibration, self.noise, self.scale, arms, 2**k) for k in ended)
+
+    def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
+        """The most expensive choice.
+
+        The lower bound is 0 for a derived policy that may use only some vectors of an epoch, as its worst input
+        differs; a policy with its own ledger declares what it uses.
+        """
+        require_domain(0.0, domain)
+        choice = dearest(self.release_costs(arms, horizon, domain), 0.0)
+        own = type(self) is RNMFTNL or type(self).ledger is not RNMFTNL.ledger
+        return choice if own or choice.epsilon is None else replace(choice, epsilon=choice.epsilon.from_ledger())
+
+    def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
+        """The cost of a decision: a loss vector is used in one epoch; the laws of the others do not depend on it."""
+        return self.decision_cost(arms, horizon, domain)
+
 
 class StepwiseFullInformationPolicy(FullInformationPolicy):
     """A policy without privacy that decides at every step from the loss sums of all steps before.
@@ -199,16 +200,6 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
     of all plays is that of a loop over the steps; where losses never vary the plays are the same.
     """
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return NOT_PRIVATE
-
-    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
-        arms, horizon = table.shape
-        order = rng.permutation(arms)  # in which ties are broken, as in `simulate`
-        before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
-        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng.random((horizon,)))])
-
     @abstractmethod
     def choose(self, sums: FloatArray, steps: IntArray, levels: FloatArray) -> IntArray:
         """The arm played at each of `steps`, from the `sums` (steps, arms) of the losses before it.
@@ -217,12 +208,11 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
         [d, 1 - d), where d is the `doubt`.
         """
 
-    @abstractmethod
-    def doubt(self, leads: FloatArray, step: int) -> float:
-        """A bound on the probability that an arm other than the leader is played at a step up to `step`.
-
-        The other arms are behind by at least `leads`, of shape (arms - 1,).
-        """
+    def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
+        arms, horizon = table.shape
+        order = rng.permutation(arms)  # in which ties are broken, as in `simulate`
+        before = np.concatenate([np.zeros((1, arms)), np.cumsum(table.T[:-1, order], axis=0)])
+        return np.asarray(order[self.choose(before, np.arange(1, horizon + 1), rng.random((horizon,)))])
 
     def simulate(
         self, instance: FullInformation, horizon: int, checkpoints: IntArray, rng: np.random.Generator
@@ -274,6 +264,17 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
                 return rounds
             rounds //= 2
         return min(max(WALKED, step // 8), max(1, BLOCK // len(sums)), horizon - step)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    @abstractmethod
+    def doubt(self, leads: FloatArray, step: int) -> float:
+        """A bound on the probability that an arm other than the leader is played at a step up to `step`.
+
+        The other arms are behind by at least `leads`, of shape (arms - 1,).
+        """
 
 
 def _fresh_sums(

@@ -130,69 +130,6 @@ class DPTSUCB(Policy):
             require_level(self.level)
         _ = self.guarantee
 
-    @property
-    def promised(self) -> float:
-        """The level of GDP."""
-        if self.level is not None:
-            return self.level
-        assert self.delta is not None
-        return gaussian_level(self.epsilon, self.delta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        if self.delta is None:
-            return Guarantee.gaussian(self.promised, self.epsilon)
-        return Guarantee(self.epsilon, self.delta, level=self.promised)
-
-    def legend(self) -> str:
-        return f"{self.label} (α = {self.alpha:g}, {self.promised:.3g}-GDP)"
-
-    def check(self, instance: Instance) -> None:
-        require_unit_rewards(self, instance)
-
-    def fixed_steps(self, arms: int, horizon: int) -> int:
-        return self.first_epoch(horizon) * arms
-
-    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
-        needed = self.fixed_steps(instance.number_of_arms, horizon)
-        return (f"the first epochs need {needed} steps and were never left",) if horizon <= needed else ()
-
-    def spread(self, horizon: int) -> float:
-        """v = log(T)^alpha: a value drawn from the mean of n rewards has variance v / n. T = 1 counts as T = 2."""
-        return float(math.log(max(horizon, 2)) ** self.alpha)
-
-    def draws(self, horizon: int) -> int:
-        """phi = ceil(c0 T^((1 - alpha) / 2) log(T)^((3 - alpha) / 2)), with c0 = 2 sqrt(2 pi e).
-
-        With so many draws, all are below the true mean with probability at most 1 / T whenever the mean of an epoch is
-        at most sqrt(log T / n) below it, for T >= 3 and every alpha: one draw is above with probability Q(x) >= x
-        exp(-x^2 / 2) / ((1 + x^2) sqrt(2 pi)), x^2 = log(T)^(1 - alpha) >= 1, and x^2 <= 1 + (1 - alpha) log T, so that
-        phi Q(x) >= log T. The paper prints the level sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))), sqrt(2)
-        times what follows from phi.
-        """
-        log = math.log(max(horizon, 2))
-        return math.ceil(ENOUGH_DRAWS * math.exp((1 - self.alpha) / 2 * log) * float(log ** ((3 - self.alpha) / 2)))
-
-    def first_epoch(self, horizon: int) -> int:
-        """n0, the fewest rewards with which all draws of an epoch keep the level."""
-        rewards = math.ceil(self.draws(horizon) / self.spread(horizon) / self.promised**2)
-        return max(1, min(rewards, LONGEST_EPOCH))
-
-    def epochs(self, horizon: int) -> list[int]:
-        """Lengths of the epochs of an arm up to the first that cannot end within the horizon; at least two."""
-        lengths = [self.first_epoch(horizon)]
-        while len(lengths) < 2 or sum(lengths) < horizon:
-            lengths.append(min(2 * lengths[-1], LONGEST_EPOCH))
-        return lengths
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """All values drawn in each epoch."""
-        draws, spread = self.draws(horizon), self.spread(horizon)
-        return tuple(
-            GaussianDraws(f"values of epoch {number}", "", length, draws, spread / length)
-            for number, length in enumerate(self.epochs(horizon)[:-1], 1)
-        )
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         draws, spread, first = self.draws(horizon), self.spread(horizon), self.first_epoch(horizon)
         means = np.zeros(arms)
@@ -224,3 +161,67 @@ class DPTSUCB(Policy):
         means[: len(sums)] = np.array(sums).reshape(len(sums), len(arms)) / lengths[ending, None]
         draws, spread = self.draws(horizon), self.spread(horizon)
         return reused_draws_pulls(means, lengths, draws, spread, horizon, checkpoints, rng)
+
+    def fixed_steps(self, arms: int, horizon: int) -> int:
+        return self.first_epoch(horizon) * arms
+
+    def spread(self, horizon: int) -> float:
+        """v = log(T)^alpha: a value drawn from the mean of n rewards has variance v / n. T = 1 counts as T = 2."""
+        return float(math.log(max(horizon, 2)) ** self.alpha)
+
+    def draws(self, horizon: int) -> int:
+        """phi = ceil(c0 T^((1 - alpha) / 2) log(T)^((3 - alpha) / 2)), with c0 = 2 sqrt(2 pi e).
+
+        With so many draws, all are below the true mean with probability at most 1 / T whenever the mean of an epoch is
+        at most sqrt(log T / n) below it, for T >= 3 and every alpha: one draw is above with probability Q(x) >= x
+        exp(-x^2 / 2) / ((1 + x^2) sqrt(2 pi)), x^2 = log(T)^(1 - alpha) >= 1, and x^2 <= 1 + (1 - alpha) log T, so that
+        phi Q(x) >= log T. The paper prints the level sqrt(2 c0 T^((1 - alpha) / 2) log(T)^(1.5 (1 - alpha))), sqrt(2)
+        times what follows from phi.
+        """
+        log = math.log(max(horizon, 2))
+        return math.ceil(ENOUGH_DRAWS * math.exp((1 - self.alpha) / 2 * log) * float(log ** ((3 - self.alpha) / 2)))
+
+    def first_epoch(self, horizon: int) -> int:
+        """n0, the fewest rewards with which all draws of an epoch keep the level."""
+        rewards = math.ceil(self.draws(horizon) / self.spread(horizon) / self.promised**2)
+        return max(1, min(rewards, LONGEST_EPOCH))
+
+    def epochs(self, horizon: int) -> list[int]:
+        """Lengths of the epochs of an arm up to the first that cannot end within the horizon; at least two."""
+        lengths = [self.first_epoch(horizon)]
+        while len(lengths) < 2 or sum(lengths) < horizon:
+            lengths.append(min(2 * lengths[-1], LONGEST_EPOCH))
+        return lengths
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.delta is None:
+            return Guarantee.gaussian(self.promised, self.epsilon)
+        return Guarantee(self.epsilon, self.delta, level=self.promised)
+
+    @property
+    def promised(self) -> float:
+        """The level of GDP."""
+        if self.level is not None:
+            return self.level
+        assert self.delta is not None
+        return gaussian_level(self.epsilon, self.delta)
+
+    def legend(self) -> str:
+        return f"{self.label} (α = {self.alpha:g}, {self.promised:.3g}-GDP)"
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
+        needed = self.fixed_steps(instance.number_of_arms, horizon)
+        return (f"the first epochs need {needed} steps and were never left",) if horizon <= needed else ()
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """All values drawn in each epoch."""
+        draws, spread = self.draws(horizon), self.spread(horizon)
+        return tuple(
+            GaussianDraws(f"values of epoch {number}", "", length, draws, spread / length)
+            for number, length in enumerate(self.epochs(horizon)[:-1], 1)
+        )

@@ -42,6 +42,12 @@ class GivenMoments(Policy):
         """The name of the policy."""
         return self.policy.name
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        return self.policy.steps(self.moment, arms, horizon, rng)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        return self.policy.simulate(instance, horizon, checkpoints, rng)
+
     @property
     def guarantee(self) -> Guarantee:
         return self.policy.guarantee
@@ -50,6 +56,11 @@ class GivenMoments(Policy):
     def paper_guarantee(self) -> Guarantee:
         return self.policy.paper_guarantee
 
+    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
+        bound = self.policy.first_bound(self.moment, arms, horizon)
+        return (0.0 if domain is Domain.NONNEGATIVE else -bound), bound
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         if isinstance(self.policy, DPRUCB):
             return self.policy.ledger(arms, horizon, self.moment.v)
@@ -75,15 +86,5 @@ class GivenMoments(Policy):
                 break
             width = sides * epoch.truncation
             bounds = epoch_bounds(epoch.rounds, epoch.threshold / width, policy.noise_scale(epoch) / width)
-            worst = max(worst, replace(bounds, kept=releases.epsilon.kept), key=lambda found: found.shown)
+            worst = max(worst, replace(bounds, kept=releases.epsilon.kept), key=lambda one: one.shown)
         return replace(releases, epsilon=replace(worst, method=f"ledger; {worst.method}"))
-
-    def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
-        bound = self.policy.first_bound(self.moment, arms, horizon)
-        return (0.0 if domain is Domain.NONNEGATIVE else -bound), bound
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        return self.policy.steps(self.moment, arms, horizon, rng)
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        return self.policy.simulate(instance, horizon, checkpoints, rng)

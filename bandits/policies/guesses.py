@@ -1,4 +1,4 @@
-"""DP-SE without a horizon: it guesses one, and restarts when the guess is reached."""
+"""DP-SE without a horizon: it guesses one, and restarts when the guess is reached (guesses.md)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class GuessDPSE(Policy):
 
     DP-SE restarts for each guess G = 4, ..., with beta = 1/G, and forgets earlier rewards. With `growth` "double", as
     in the paper, G is doubled at time G/2; with "square" (ours) G is squared at time G. The regret is of order log(T)^2
-    with "double" and log(T) with "square" (docs/theorems.md, 14.1). Without a restart the best arm, removed with
+    with "double" and log(T) with "square" (guesses.md, 14.1). Without a restart the best arm, removed with
     probability 1/G, would stay removed.
 
     Guarantee: epsilon-DP of the transcript, one reward changed: a reward enters one run of DP-SE.
@@ -41,24 +41,6 @@ class GuessDPSE(Policy):
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
-
-    def legend(self) -> str:
-        return f"{self.label} ({'doubled' if self.growth == 'double' else 'squared'})"
-
-    def check(self, instance: Instance) -> None:
-        require_unit_rewards(self, instance)
-
-    def runs(self, horizon: int) -> Iterator[tuple[DPSE, int, int]]:
-        """Each run of DP-SE up to the horizon: policy, steps before it begins, and the step at which it ends."""
-        guess, begun = FIRST_GUESS, 0
-        while begun < horizon:
-            ended = min(guess // 2 if self.growth == "double" else guess, horizon)
-            yield DPSE(self.epsilon, 1 / min(guess, LARGEST_GUESS)), begun, ended
-            guess, begun = guess * 2 if self.growth == "double" else guess**2, ended
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         for policy, begun, ended in self.runs(2**200):  # longer than any play
@@ -77,6 +59,25 @@ class GuessDPSE(Policy):
             before = before + pulls[-1]
         return np.concatenate(rows)
 
+    def runs(self, horizon: int) -> Iterator[tuple[DPSE, int, int]]:
+        """Each run of DP-SE up to the horizon: policy, steps before it begins, and the step at which it ends."""
+        guess, begun = FIRST_GUESS, 0
+        while begun < horizon:
+            ended = min(guess // 2 if self.growth == "double" else guess, horizon)
+            yield DPSE(self.epsilon, 1 / min(guess, LARGEST_GUESS)), begun, ended
+            guess, begun = guess * 2 if self.growth == "double" else guess**2, ended
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    def legend(self) -> str:
+        return f"{self.label} ({'doubled' if self.growth == 'double' else 'squared'})"
+
+    def check(self, instance: Instance) -> None:
+        require_unit_rewards(self, instance)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The means of one arm in the epochs of all runs."""
         return tuple(

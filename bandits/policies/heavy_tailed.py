@@ -20,7 +20,7 @@ from bandits.environments.bandit import Instance
 from bandits.environments.heavy_tails import HeavyTailedInstance, ParetoInstance
 from bandits.environments.pareto import ziggurat
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
-from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, dprucb_pulls, robust_ucb_pulls
+from bandits.loops.heavy_leader import DPRUCBConstants, ParetoRewards, robust_ucb_pulls, truncated_ucb_pulls
 from bandits.mechanisms.tree import AdaptiveTreeMechanism, tree_levels
 from bandits.parameters import ParameterError, require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums
@@ -62,11 +62,29 @@ class HeavyTailedPolicy(Policy):
         object.__setattr__(self, "confidence_scale", resolve_scale(self.constants, self.confidence_scale))
         require(self.u is None or 0 < self.u < math.inf, "u", self.u, "a number > 0")
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        raise ParameterError(
+            "instance", f"{self.name} needs u and v of an instance, as s1: see bandits.policies.given_moments"
+        )
+
     @property
     def s(self) -> float:
         """The factor on the printed confidence constants."""
         assert self.confidence_scale is not None
         return self.confidence_scale
+
+    def moment(self, instance: Instance) -> Moment:
+        """What the policy knows of the instance."""
+        assert isinstance(instance, HeavyTailedInstance)
+        return Moment(instance.moment if self.u is None else self.u, instance.v)
+
+    @abstractmethod
+    def steps(self, moment: Moment, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        """The policy one step at a time, as `choices`, for that moment."""
+
+    @abstractmethod
+    def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
+        """The bound at which the first reward of an arm is truncated."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -81,34 +99,16 @@ class HeavyTailedPolicy(Policy):
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
 
-    def moment(self, instance: Instance) -> Moment:
-        """What the policy knows of the instance."""
-        assert isinstance(instance, HeavyTailedInstance)
-        return Moment(instance.moment if self.u is None else self.u, instance.v)
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        raise ParameterError(
-            "instance", f"{self.name} needs u and v of an instance, as s1: see bandits.policies.given_moments"
-        )
-
-    @abstractmethod
-    def steps(self, moment: Moment, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        """The policy one step at a time, as `choices`, for that moment."""
-
-    @abstractmethod
-    def first_bound(self, moment: Moment, arms: int, horizon: int) -> float:
-        """The bound at which the first reward of an arm is truncated."""
-
 
 def resolve_scale(constants: Constants, confidence_scale: float | None) -> float:
     """The factor on the confidence constants. Raises `ParameterError` for a contradiction."""
-    known = SCALES.get(constants)
-    if known is not None and confidence_scale is not None and not math.isclose(confidence_scale, known):
+    fixed = SCALES.get(constants)
+    if fixed is not None and confidence_scale is not None and not math.isclose(confidence_scale, fixed):
         raise ParameterError(
             "confidence_scale",
-            f"is {known:g} for constants={constants}; choose constants=custom for {confidence_scale:g}",
+            f"is {fixed:g} for constants={constants}; choose constants=custom for {confidence_scale:g}",
         )
-    scale = known if known is not None else confidence_scale
+    scale = fixed if fixed is not None else confidence_scale
     if scale is None:
         raise ParameterError("confidence_scale", "must be given for constants=custom")
     require(0 < scale < math.inf, "confidence_scale", scale, "a number > 0")
@@ -197,6 +197,7 @@ class DPRSE(HeavyTailedElimination):
     def noise_scale(self, epoch: Epoch) -> float:
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The mean of one arm in an epoch; all epochs cost the same, measured in their own bounds and lengths."""
         scale = self.noise_scale(Epoch(rounds=1, threshold=0.0, truncation=1.0))
@@ -220,10 +221,6 @@ class LDPRSE(HeavyTailedElimination):
     citation: ClassVar[str] = "Tao, Wu, Zhao and Wang (2022), Algorithm 4"
     epoch_base: Literal[2, 4] = 2
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
-
     def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
         u, v = moment
         gap = float(self.epoch_base) ** -epoch
@@ -242,6 +239,11 @@ class LDPRSE(HeavyTailedElimination):
         """The scale of the noise on every single reward."""
         return 2 * epoch.truncation / self.epsilon
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The report of one reward, in units of the bound of its epoch."""
         scale = self.noise_scale(Epoch(rounds=1, threshold=0.0, truncation=1.0))
@@ -291,29 +293,11 @@ class DPRUCB(HeavyTailedPolicy):
     revision: ClassVar[int] = 3  # draws rewards by a ziggurat; revision 2 took a power for each
     tree_budget: Literal["levels", "natural"] = "levels"
 
-    @property
-    def guarantee(self) -> Guarantee:
-        worst = 2 / math.log(2)  # of levels / log T over all horizons T >= 2, at T = 2
-        return Guarantee.laplace(self.epsilon if self.tree_budget == "levels" else worst * self.epsilon)
-
-    @property
-    def paper_guarantee(self) -> Guarantee:
-        """epsilon (their Theorem 1), whatever `tree_budget` makes of log T."""
-        return Guarantee(self.epsilon)
-
-    def check(self, instance: Instance) -> None:
-        require_pareto(self, instance)
-
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         assert isinstance(instance, ParetoInstance)
         rewards = ParetoRewards(instance.scales, ziggurat(instance.tail_index), 1 + instance.v)
         constants = self.loop_arguments(self.moment(instance), horizon)
-        return dprucb_pulls(rewards, horizon, checkpoints, constants, rng)
-
-    def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
-        """The tree of one arm; the others cost the same. `v` is that of the instance; v = 1 costs the most."""
-        bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
-        return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
+        return truncated_ucb_pulls(rewards, horizon, checkpoints, constants, rng)
 
     def rule(self, moment: Moment, arms: int, horizon: int) -> IndexRule:
         """The trees over rewards truncated at B_n, and the confidence width, for that moment."""
@@ -339,7 +323,7 @@ class DPRUCB(HeavyTailedPolicy):
         return float(self.rule(moment, arms, horizon).sums.high[0])
 
     def loop_arguments(self, moment: Moment, horizon: int) -> DPRUCBConstants:
-        """What `dprucb_pulls` takes from the parameters."""
+        """What `truncated_ucb_pulls` takes from the parameters."""
         u, v = moment
         log = math.log(horizon)
         levels = tree_levels(horizon)
@@ -347,6 +331,25 @@ class DPRUCB(HeavyTailedPolicy):
         noise_scale = 2 * (levels if self.tree_budget == "levels" else log) / self.epsilon
         truncation_rate = self.epsilon * u / log**1.5
         return DPRUCBConstants(bonus, truncation_rate, noise_scale, levels)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        worst = 2 / math.log(2)  # of levels / log T over all horizons T >= 2, at T = 2
+        return Guarantee.laplace(self.epsilon if self.tree_budget == "levels" else worst * self.epsilon)
+
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """epsilon (their Theorem 1), whatever `tree_budget` makes of log T."""
+        return Guarantee(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_pareto(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
+        """The tree of one arm; the others cost the same. `v` is that of the instance; v = 1 costs the most."""
+        bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
+        return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
 
 @dataclass(frozen=True)
@@ -366,6 +369,13 @@ class RobustUCB(Policy):
     def __post_init__(self) -> None:
         require(self.u is None or 0 < self.u < math.inf, "u", self.u, "a number > 0")
 
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        assert isinstance(instance, ParetoInstance)
+        u, order = instance.moment if self.u is None else self.u, 1 + instance.v
+        rewards = ParetoRewards(instance.scales, ziggurat(instance.tail_index), order)
+        bonus = 4 * u ** (1 / order)
+        return robust_ucb_pulls(rewards, horizon, checkpoints, bonus, u, rng)
+
     @property
     def guarantee(self) -> Guarantee:
         return NOT_PRIVATE
@@ -375,13 +385,6 @@ class RobustUCB(Policy):
 
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        assert isinstance(instance, ParetoInstance)
-        u, order = instance.moment if self.u is None else self.u, 1 + instance.v
-        rewards = ParetoRewards(instance.scales, ziggurat(instance.tail_index), order)
-        bonus = 4 * u ** (1 / order)
-        return robust_ucb_pulls(rewards, horizon, checkpoints, bonus, u, rng)
 
 
 def require_pareto(policy: Policy, instance: Instance) -> None:

@@ -45,20 +45,6 @@ class DPUCBTossou(Policy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The mechanism of one arm, which takes an item at every step; the others cost the same."""
-        return (hybrid(self.epsilon, horizon),)
-
-    def index_rule(self, arms: int, horizon: int) -> IndexRule:
-        return IndexRule(hybrid(self.epsilon, horizon), ucb1_width, every_step=True)
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
@@ -66,11 +52,26 @@ class DPUCBTossou(Policy):
             arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + ucb1_width(t, pulls)))
             pulls[arm] += 1
             reward = yield arm
-            sums = np.array([each.add(reward if of == arm else 0.0) for of, each in enumerate(released)])
+            sums = np.array([stream.add(reward if number == arm else 0.0) for number, stream in enumerate(released)])
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         scale, levels = hybrid_scale(self.epsilon), tree_levels(horizon)
         return dp_ucb_pulls(instance.mean_rewards, horizon, checkpoints, scale, levels, LARGEST_BLOCK, rng)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The mechanism of one arm, which takes an item at every step; the others cost the same."""
+        return (hybrid(self.epsilon, horizon),)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(hybrid(self.epsilon, horizon), ucb1_width, every_step=True)
 
 
 @dataclass(frozen=True)
@@ -97,26 +98,6 @@ class DPUCBBound(Policy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The mechanism of one arm; the others cost the same."""
-        return (hybrid(self.epsilon, horizon - arms + 1),)
-
-    def bonus(self, t: int, pulls: FloatArray) -> FloatArray:
-        """What is added to private means: the confidence width and the bound on the noise, shape (arms,)."""
-        growth = np.where(np.log2(pulls) % 1 == 0, 1.0, np.log(pulls) + 1)
-        bounds = math.sqrt(8) / self.epsilon * (math.log(4) + 4 * math.log(t)) * growth
-        return np.asarray(bounds / pulls + ucb1_width(t, pulls))
-
-    def index_rule(self, arms: int, horizon: int) -> IndexRule:
-        return IndexRule(hybrid(self.epsilon, horizon - arms + 1), self.bonus)
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         released = [HybridMechanism(self.epsilon, rng) for _ in range(arms)]
         sums, pulls = np.zeros(arms), np.zeros(arms)
@@ -125,14 +106,35 @@ class DPUCBBound(Policy):
             pulls[arm] += 1
             sums[arm] = released[arm].add((yield arm))
 
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        released = self.released(horizon)
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, released, LARGEST_BLOCK, rng)
+
+    def bonus(self, t: int, pulls: FloatArray) -> FloatArray:
+        """What is added to private means: the confidence width and the bound on the noise, shape (arms,)."""
+        growth = np.where(np.log2(pulls) % 1 == 0, 1.0, np.log(pulls) + 1)
+        bounds = math.sqrt(8) / self.epsilon * (math.log(4) + 4 * math.log(t)) * growth
+        return np.asarray(bounds / pulls + ucb1_width(t, pulls))
+
     def released(self, horizon: int) -> NoisySums:
         """The parameters of the loop of index policies."""
         bound, levels = math.sqrt(8) / self.epsilon, tree_levels(horizon)
         return NoisySums(0.0, hybrid_scale(self.epsilon), levels, hybrid=True, noise_bound=bound)
 
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        released = self.released(horizon)
-        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, released, LARGEST_BLOCK, rng)
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The mechanism of one arm; the others cost the same."""
+        return (hybrid(self.epsilon, horizon - arms + 1),)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(hybrid(self.epsilon, horizon - arms + 1), self.bonus)
 
 
 @dataclass(frozen=True)
@@ -167,46 +169,6 @@ class DPUCBInt(Policy):
         require(0 < self.delta < 1, "delta", self.delta, "a number in (0, 1)")
         require(1 < self.v <= 1.5, "v", self.v, "a number in (1, 1.5]")
 
-    @property
-    def guarantee(self) -> Guarantee:
-        if self.calibrate:
-            return Guarantee(self.epsilon, self.delta)
-        x = self.internal_epsilon * float(zeta(self.v))
-        return Guarantee(2 * x + math.sqrt(2 * x * math.log(1 / self.delta)), self.delta)
-
-    @property
-    def internal_epsilon(self) -> float:
-        """The epsilon_0 of the paper; calibrated, the root of 2x + sqrt(2x log(1/delta)) = epsilon, over zeta(v)."""
-        if not self.calibrate:
-            return self.epsilon
-        linear = math.sqrt(2 * math.log(1 / self.delta))
-        root_of_x = 2 * self.epsilon / (linear + math.sqrt(linear**2 + 8 * self.epsilon))
-        return root_of_x**2 / float(zeta(self.v))
-
-    @property
-    def interval(self) -> int:
-        """Pulls between two releases, f."""
-        return math.ceil(1 / self.internal_epsilon)
-
-    def legend(self) -> str:
-        return self.label if self.calibrate else f"{self.label} (ε₀ = ε)"
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The means of one arm that contain its first reward; no other reward is in more means."""
-        counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
-        calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
-        return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
-
-    def index_rule(self, arms: int, horizon: int) -> IndexRule:
-        """Means of n rewards plus Lap(n^-(1 - v/2)) are sums plus Lap(n^(v/2)), each with a draw of its own."""
-        items = max(1, horizon - arms + 1)
-        alone, low, high = np.zeros(items, dtype=np.int64), np.zeros(items), np.ones(items)
-        sums = RunningSums("means in intervals", "", alone, np.arange(1.0, items + 1) ** (self.v / 2), low, high)
-        return IndexRule(sums, ucb1_width, self.interval, lasting=True)
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         sums, pulls, index = np.zeros(arms), np.zeros(arms), np.zeros(arms)
         leader = 0
@@ -223,3 +185,44 @@ class DPUCBInt(Policy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         interval = min(self.interval, horizon)  # a longer interval also plays the first round-robin only
         return dp_ucb_int_pulls(instance.mean_rewards, horizon, checkpoints, interval, self.v, rng, rng)
+
+    @property
+    def internal_epsilon(self) -> float:
+        """The epsilon_0 of the paper; calibrated, the root of 2x + sqrt(2x log(1/delta)) = epsilon, over zeta(v)."""
+        if not self.calibrate:
+            return self.epsilon
+        linear = math.sqrt(2 * math.log(1 / self.delta))
+        root_of_x = 2 * self.epsilon / (linear + math.sqrt(linear**2 + 8 * self.epsilon))
+        return root_of_x**2 / float(zeta(self.v))
+
+    @property
+    def interval(self) -> int:
+        """Pulls between two releases, f."""
+        return math.ceil(1 / self.internal_epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.calibrate:
+            return Guarantee(self.epsilon, self.delta)
+        x = self.internal_epsilon * float(zeta(self.v))
+        return Guarantee(2 * x + math.sqrt(2 * x * math.log(1 / self.delta)), self.delta)
+
+    def legend(self) -> str:
+        return self.label if self.calibrate else f"{self.label} (ε₀ = ε)"
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The means of one arm that contain its first reward; no other reward is in more means."""
+        counts = np.arange(self.interval, horizon - arms + 2, self.interval, dtype=float)
+        calibration = "calibrated" if self.calibrate else "epsilon_0 = epsilon"
+        return (RepeatedMeans("means in intervals", calibration, counts ** (-self.v / 2)),)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        """Means of n rewards plus Lap(n^-(1 - v/2)) are sums plus Lap(n^(v/2)), each with a draw of its own."""
+        items = max(1, horizon - arms + 1)
+        alone, low, high = np.zeros(items, dtype=np.int64), np.zeros(items), np.ones(items)
+        sums = RunningSums("means in intervals", "", alone, np.arange(1.0, items + 1) ** (self.v / 2), low, high)
+        return IndexRule(sums, ucb1_width, self.interval, lasting=True)

@@ -12,7 +12,7 @@ from bandits.arrays import IntArray
 from bandits.audit.ledger import LaplaceRelease, Release
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.lazy import Arms, lazy_leader, lazy_ucb_pulls
+from bandits.loops.lazy import LazyArms, lazy_leader, lazy_ucb_pulls
 from bandits.loops.lazy_thompson import Shift, bonus, drawn, lazy_thompson_pulls
 from bandits.parameters import require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
@@ -27,7 +27,7 @@ class LazyRun(BatchedRun):
     def __init__(self, policy: "Lazy", arms: int) -> None:
         self.epsilon = policy.epsilon
         self._policy = policy
-        self._state = Arms(
+        self._state = LazyArms(
             np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms)
         )
 
@@ -52,11 +52,11 @@ class LazyRun(BatchedRun):
         return {"counts": self._state.counts.tolist(), "means": self._state.means.tolist()}
 
     def saved(self) -> dict[str, Any]:
-        return {name: known.tolist() for name, known in self._state._asdict().items()}
+        return {name: array.tolist() for name, array in self._state._asdict().items()}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        for name, known in self._state._asdict().items():
-            known[:] = saved[name]
+        for name, array in self._state._asdict().items():
+            array[:] = saved[name]
         self.due = tuple(np.flatnonzero(self._state.room == 0).tolist())
 
 
@@ -87,14 +87,27 @@ class Lazy(Policy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        def released(sums: list[float]) -> list[float]:
+            return [total + rng.laplace(scale=1 / self.epsilon) for total in sums]
+
+        return play_batches(self.batched_run(arms, horizon), released, rng)
+
+    @abstractmethod
+    def select(self, state: LazyArms, t: int, rng: np.random.Generator) -> int:
+        """The arm to pull at step t, after every arm was pulled once."""
 
     @property
     def unit(self) -> float:
         """The u for which L(t) = log(t) / u."""
         return math.log(2) if self.logarithm == "binary" else 1.0
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return LazyRun(self, arms)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
         return f"{self.label} ({'log2' if self.logarithm == 'binary' else 'ln'})"
@@ -102,23 +115,11 @@ class Lazy(Policy):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The private means of an arm that is pulled at every step; the means of other arms cost no more."""
         counts = [2**k for k in range(max(1, (horizon - arms + 2).bit_length() - 1))]
         return tuple(LaplaceRelease(f"mean of {n} rewards", "", 0.0, 1.0, n, 1 / self.epsilon / n) for n in counts)
-
-    @abstractmethod
-    def select(self, state: Arms, t: int, rng: np.random.Generator) -> int:
-        """The arm to pull at step t, after every arm was pulled once."""
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        def released(sums: list[float]) -> list[float]:
-            return [total + rng.laplace(scale=1 / self.epsilon) for total in sums]
-
-        return play_batches(self.batched_run(arms, horizon), released, rng)
-
-    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
-        return LazyRun(self, arms)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class AnytimeLazyUCB(Lazy):
     label: ClassVar[str] = "Anytime-Lazy-UCB"
     citation: ClassVar[str] = "Hu, Huang and Mehta (2021), as in the figures of Hu and Hegde (2022)"
 
-    def select(self, state: Arms, t: int, rng: np.random.Generator) -> int:
+    def select(self, state: LazyArms, t: int, rng: np.random.Generator) -> int:
         return lazy_leader(state, self.epsilon, math.log(t) / self.unit)
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
@@ -158,16 +159,16 @@ class LazyDPTS(Lazy):
     revision: ClassVar[int] = 2  # its loop computes the probabilities of winners; revision 1 drew at every step
     logarithm: Logarithm = "natural"
 
+    def select(self, state: LazyArms, t: int, rng: np.random.Generator) -> int:
+        return drawn(state, bonus(self._shift, t), rng)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        (order,) = rng.spawn(1)
+        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng, order)
+
     def batched_run(self, arms: int, horizon: int) -> BatchedRun:
         return LazyThompsonRun(self, arms)
 
     @property
     def _shift(self) -> Shift:
         return Shift(self.epsilon, self.unit)
-
-    def select(self, state: Arms, t: int, rng: np.random.Generator) -> int:
-        return drawn(state, bonus(self._shift, t), rng)
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        (order,) = rng.spawn(1)
-        return lazy_thompson_pulls(instance.mean_rewards, horizon, checkpoints, self._shift, rng, order)

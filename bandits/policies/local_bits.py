@@ -30,8 +30,8 @@ class KLUCBCF(BitPolicy):
     of its n_a bits; q = H if s_a / n_a >= H. Ties go to the arm with the fewest pulls, then to the first. With `cap`, H
     is e^epsilon / (1 + e^epsilon), the largest mean that a bit can have; without, 1. `c` is 3 in proofs of KL-UCB.
 
-    On Bernoulli arms its regret is log T times the constant of theorem 5.2 of docs/theorems.md as T grows (5.3), which
-    no locally private policy improves.
+    On Bernoulli arms its regret is log T times the constant of theorem 5.2 of bandits/bounds/gajane2018.md as T grows
+    (5.3), which no locally private policy improves.
 
     Guarantee: epsilon-DP of every reward before the learner sees it, for rewards in [0, 1].
     """
@@ -46,11 +46,6 @@ class KLUCBCF(BitPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(0 <= self.c <= LARGEST_C, "c", self.c, f"a number in 0..{LARGEST_C:g}")
-
-    @property
-    def index(self) -> KLIndex:
-        """How arms are compared."""
-        return KLIndex(float(self.chance(1.0)) if self.cap else 1.0, float(self.c))
 
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         if t <= len(state.pulls):
@@ -67,6 +62,11 @@ class KLUCBCF(BitPolicy):
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         return kl_ucb_pulls(self.chance(instance.mean_rewards), horizon, checkpoints, self.index, rng)
+
+    @property
+    def index(self) -> KLIndex:
+        """How arms are compared."""
+        return KLIndex(float(self.chance(1.0)) if self.cap else 1.0, float(self.c))
 
 
 @dataclass(frozen=True)

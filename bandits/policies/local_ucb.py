@@ -16,7 +16,7 @@ from bandits.audit.releases import RandomBit
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
-from bandits.loops.local_ucb import Reports, local_ucb_pulls
+from bandits.loops.local_ucb import LocalReports, local_ucb_pulls
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import StepwisePolicy, require_unit_rewards
 from bandits.policies.ucb import ucb1_width
@@ -85,6 +85,7 @@ class BitPolicy(LocalPolicy):
     def report(self, reward: float, rng: np.random.Generator) -> float:
         return float(rng.random() < self.chance(reward))
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The bit of one reward."""
         return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
@@ -110,7 +111,7 @@ class LDPUCBB(BitPolicy):
         return int(np.argmax(state.sums / state.pulls + ucb1_width(t, state.pulls)))
 
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        reports = Reports(scale=0.0, width=1.0, forced=0.0)
+        reports = LocalReports(scale=0.0, width=1.0, forced=0.0)
         return local_ucb_pulls(self.chance(instance.mean_rewards), horizon, checkpoints, reports, rng)
 
 
@@ -132,18 +133,6 @@ class LDPUCBL(LocalPolicy):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
-
-    def report(self, reward: float, rng: np.random.Generator) -> float:
-        return float(reward + rng.laplace(scale=1 / self.epsilon))
-
-    @property
-    def width(self) -> float:
-        """The width of an index in units of sqrt(2 log t / n_a): 1 + 4 / epsilon."""
-        return 1 + 4 / self.epsilon
-
     def select(self, state: Any, t: int, rng: np.random.Generator) -> int:
         few = state.pulls <= FORCED * math.log(t + 1)
         if few.any():
@@ -153,9 +142,22 @@ class LDPUCBL(LocalPolicy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         if not isinstance(instance, BernoulliInstance):
             return super().simulate(instance, horizon, checkpoints, rng)  # rewards are drawn one by one
-        reports = Reports(scale=1 / self.epsilon, width=self.width, forced=FORCED)
+        reports = LocalReports(scale=1 / self.epsilon, width=self.width, forced=FORCED)
         return local_ucb_pulls(instance.mean_rewards, horizon, checkpoints, reports, rng)
 
+    def report(self, reward: float, rng: np.random.Generator) -> float:
+        return float(reward + rng.laplace(scale=1 / self.epsilon))
+
+    @property
+    def width(self) -> float:
+        """The width of an index in units of sqrt(2 log t / n_a): 1 + 4 / epsilon."""
+        return 1 + 4 / self.epsilon
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon, Scope.LOCAL)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The report of one reward."""
         return (LaplaceRelease("local report", "", 0.0, 1.0, 1.0, 1 / self.epsilon),)

@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import TruncatedValue
 from bandits.audit.transcripts import Convention, explicit_event, transcripts
 from bandits.audit.two_values import larger_beta, larger_gauss, larger_truncated_laplace
+from bandits.compiled import in_python
 from bandits.environments.bandit import Instance
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from bandits.loops.perturbed_leader import perturbed_leader_pulls
-from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, draw, parameters
+from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Constants, draw_value, parameters
 from bandits.mechanisms import start_phases
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, optimism, tail_constant
 from bandits.parameters import ParameterError, require
@@ -43,10 +44,27 @@ class PerturbedLeader(Policy):
     domain: ClassVar[Domain] = Domain.BINARY
     revision: ClassVar[int] = 2  # its loop draws proposals of rivals; revision 1 drew values at every step
 
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        law, constants = self.law(horizon)
+        parameters_of, draw = in_python(parameters), in_python(draw_value)
+        pulls, sums = np.zeros(arms, dtype=np.int64), np.zeros(arms)
+        while True:
+            arm = int(np.argmax(pulls < self.start))
+            if pulls.min() >= self.start:
+                values = [parameters_of(law, constants, int(n), float(r)) for n, r in zip(pulls, sums, strict=True)]
+                arm = int(np.argmax([draw(law, constants, first, second, rng) for first, second in values]))
+            pulls[arm] += 1
+            sums[arm] += yield arm
+
     @property
     @abstractmethod
     def start(self) -> int:
         """Pulls of every arm before the first perturbed value is drawn."""
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        law, constants = self.law(horizon)
+        start = min(self.start, horizon)  # a start phase may be longer than the largest integer of a compiled loop
+        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, start, law, constants, rng)
 
     @abstractmethod
     def law(self, horizon: int) -> tuple[int, Constants]:
@@ -55,14 +73,36 @@ class PerturbedLeader(Policy):
     def value(self, pulls: int, total: float, horizon: int) -> Law:
         """The law of the perturbed value of an arm after `pulls` pulls with the reward sum `total`."""
         law, constants = self.law(horizon)
-        plain: Any = getattr(parameters, "py_func", parameters)
-        first, second = plain(law, constants, pulls, float(total))
+        first, second = in_python(parameters)(law, constants, pulls, float(total))
         if law == GAUSS:
             return GaussLaw(first, second)
         if law == BETA:
             return BetaLaw(first, second)
         return TruncatedLaw(TruncatedLaplace(constants.epsilon, constants.delta, pulls, first))
 
+    def value_delta(self) -> float:
+        """The smallest delta at which one perturbed value is known to be private at the declared epsilon."""
+        return self.guarantee.delta_at(self.guarantee.epsilon)
+
+    def composed_budget(self, arms: int, horizon: int) -> tuple[float, float]:
+        return self.guarantee.composed(horizon - arms * max(self.start, 1))
+
+    def promised_epsilon(self, arms: int, horizon: int) -> float:
+        """The sum over all decisions; infinite if decisions have delta > 0."""
+        pure = self.guarantee.private and self.guarantee.delta == 0
+        return self.composed_budget(arms, horizon)[0] if pure else math.inf
+
+    def fixed_steps(self, arms: int, horizon: int) -> int:
+        return self.start * arms
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
+        needed = self.fixed_steps(instance.number_of_arms, horizon)
+        return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
+
+    # For audits: what is released, and what it costs.
     def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:
         """The probability of each arm to be pulled next, after `pulls` with the whole reward `sums`, shape (..., arms).
 
@@ -81,28 +121,13 @@ class PerturbedLeader(Policy):
             values = np.vectorize(lambda n, r: self.value(n, r, horizon), otypes=[object])(pulls, sums)
             return np.array([largest_of(laws) for laws in values]).reshape(pulls.shape)
         law, constants = self.law(horizon)
-        plain: Any = getattr(parameters, "py_func", parameters)
-        first, second = np.vectorize(lambda n, r: plain(law, constants, n, r), otypes=[float, float])(pulls, sums)
+        both = np.vectorize(in_python(parameters), otypes=[float, float], excluded=[0, 1])
+        first, second = both(law, constants, pulls, sums)
         if law == GAUSS:
             return larger_gauss(first, second)
         if law == BETA:
             return larger_beta(first, second)
         return larger_truncated_laplace(constants.epsilon, constants.delta, pulls.astype(float), first)
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        law, constants = self.law(horizon)
-        pulls, sums = np.zeros(arms, dtype=np.int64), np.zeros(arms)
-        while True:
-            arm = int(np.argmax(pulls < self.start))
-            if pulls.min() >= self.start:
-                values = [parameters(law, constants, int(n), float(r)) for n, r in zip(pulls, sums, strict=True)]
-                arm = int(np.argmax([draw(law, constants, first, second, rng) for first, second in values]))
-            pulls[arm] += 1
-            sums[arm] += yield arm
-
-    def value_delta(self) -> float:
-        """The smallest delta at which one perturbed value is known to be private at the declared epsilon."""
-        return self.guarantee.delta_at(self.guarantee.epsilon)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The cost of a decision right after the start phase, where it is the largest."""
@@ -119,9 +144,9 @@ class PerturbedLeader(Policy):
 
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """By enumeration of all sequences and all rewards 0 or 1; rewards between 0 and 1 may cost more."""
-        found = transcripts(self._decisions(horizon), arms, horizon, convention)
+        sequences = transcripts(self._decisions(horizon), arms, horizon, convention)
         claimed = self.guarantee.epsilon
-        epsilon, delta = found.epsilon(), found.delta(claimed) if math.isfinite(claimed) else None
+        epsilon, delta = sequences.epsilon(), sequences.delta(claimed) if math.isfinite(claimed) else None
         if domain is not Domain.BINARY:
             epsilon, delta = replace(epsilon, kept=math.inf), delta and replace(delta, kept=1.0)
         return PrivacyCost("all transcripts", "", epsilon, delta)
@@ -147,8 +172,8 @@ class PerturbedLeader(Policy):
             raise ParameterError("arms", f"must be 2 for {self.name}, got {arms}")
         law = self._decisions(horizon)
         if horizon <= ENUMERATED:
-            found = transcripts(law, 2, horizon, Convention.STREAM)
-            return found.epsilon() if delta == 0 else found.epsilon_at(delta)
+            sequences = transcripts(law, 2, horizon, Convention.STREAM)
+            return sequences.epsilon() if delta == 0 else sequences.epsilon_at(delta)
         if delta == 0:
             bounds = self.sequence_cost(horizon).epsilon
             assert bounds is not None
@@ -157,31 +182,8 @@ class PerturbedLeader(Policy):
         witness = f"first reward of arm 1 is 0 or 1, all others 0; all runs, merged into {BINS} bins at each pull"
         return Bounds(self.promised_epsilon(2, horizon), shown, witness, "exact law of one pair, merged", 1e-8)
 
-    def composed_budget(self, arms: int, horizon: int) -> tuple[float, float]:
-        return self.guarantee.composed(horizon - arms * max(self.start, 1))
-
-    def promised_epsilon(self, arms: int, horizon: int) -> float:
-        """The sum over all decisions; infinite if decisions have delta > 0."""
-        pure = self.guarantee.private and self.guarantee.delta == 0
-        return self.composed_budget(arms, horizon)[0] if pure else math.inf
-
     def _decisions(self, horizon: int) -> Decision:
         return lambda pulls, sums: self.decision(pulls, sums, horizon)
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def fixed_steps(self, arms: int, horizon: int) -> int:
-        return self.start * arms
-
-    def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
-        needed = self.fixed_steps(instance.number_of_arms, horizon)
-        return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        law, constants = self.law(horizon)
-        start = min(self.start, horizon)  # a start phase may be longer than the largest integer of a compiled loop
-        return perturbed_leader_pulls(instance.mean_rewards, horizon, checkpoints, start, law, constants, rng)
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,13 @@ class WithStartPhase(DecisionPrivate):
     lengths: ClassVar[Lengths]
     start_phase: Literal["paper", "exact", "printed"] = "paper"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta == 0:
+            raise ParameterError(
+                "delta", f"must be > 0 for {self.name}, no start phase is long enough; use dp_ftpl_new"
+            )
+
     @property
     def start(self) -> int:
         return self.lengths[self.start_phase](self.epsilon, self.delta)
@@ -266,6 +275,10 @@ class WithStartPhase(DecisionPrivate):
     def value_delta(self) -> float:
         """The smallest delta at which one perturbed value meets the condition of Lemma 8, from the start phase on."""
 
+    def legend(self) -> str:
+        return f"{self.label} ({self.start_phase} start, {self.start} pulls)"
+
+    # For audits: what is released, and what it costs.
     def value_cost(self, horizon: int) -> PrivacyCost:
         """The cost of releasing one perturbed value right after the start phase, as in Lemma 8 of Wang and Zhu (2024).
 
@@ -284,16 +297,6 @@ class WithStartPhase(DecisionPrivate):
     def value_delta_of_none(self) -> float:
         """The same for reward sums 0 and 1 right after the start phase."""
         return self.value_delta()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.delta == 0:
-            raise ParameterError(
-                "delta", f"must be > 0 for {self.name}, no start phase is long enough; use dp_ftpl_new"
-            )
-
-    def legend(self) -> str:
-        return f"{self.label} ({self.start_phase} start, {self.start} pulls)"
 
 
 @dataclass(frozen=True)
@@ -392,12 +395,49 @@ class GDPElimNew(Policy):
     name: ClassVar[str] = "gdp_elim_new"
     label: ClassVar[str] = "GDP-Elim-New"
     citation: ClassVar[str] = "Wang and Zhu (2024), Algorithm 4"
+    revision: ClassVar[int] = 2  # arms in a random order; in revision 1 the first phase began with the best arm
+    order_matters: ClassVar[bool] = True  # the first phase pulls one arm after the other
     time_grows: ClassVar[bool] = False
     epsilon: float
     delta: float
 
     def __post_init__(self) -> None:
         require_budget(self.epsilon, self.delta)
+
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        for phase in itertools.count(1):
+            length = self.phase_length(phase, horizon)
+            sums = np.zeros(arms)
+            for arm in range(arms):
+                for _ in range(length):
+                    sums[arm] += yield arm
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = sums / length + np.array([noise.sample(rng) for _ in range(arms)])
+            second, best = np.argsort(values)[-2:]
+            while values[best] > values[second] + 2.0**-phase:
+                yield int(best)
+
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = np.arange(len(instance.mean_rewards))
+        log = PullLog(len(arms), horizon, checkpoints)
+        phase = 0
+        while True:
+            phase += 1
+            length = self.phase_length(phase, horizon)
+            if not log.arm_after_arm(arms, length):
+                return log.pulls
+            means = require_sums(self, instance.sums(arms, length, rng), 0, length) / length
+            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
+            values = means + np.array([noise.sample(rng) for _ in arms])
+            second, best = np.argsort(values)[-2:]
+            if values[best] > values[second] + 2.0**-phase:
+                return log.exploit(int(best))
+
+    def phase_length(self, phase: int, horizon: int) -> int:
+        """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
+        gap = 2.0**-phase
+        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
+        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -406,6 +446,7 @@ class GDPElimNew(Policy):
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The value of one arm in each phase, including the phase that is under way at the horizon."""
         releases: list[Release] = []
@@ -426,8 +467,8 @@ class GDPElimNew(Policy):
         if not lengths:
             return PrivacyCost("phase", "", NOTHING, NOTHING)
         if self.delta == 0:  # Laplace noise: a phase is an epoch
-            found = [epoch_bounds(length, margin, 1 / (self.epsilon * length)) for length, margin in lengths]
-            return PrivacyCost("phase", "", max(found, key=lambda bounds: bounds.shown))
+            costs = [epoch_bounds(length, margin, 1 / (self.epsilon * length)) for length, margin in lengths]
+            return PrivacyCost("phase", "", max(costs, key=lambda bounds: bounds.shown))
         kept, bits = self.release_cost(arms, horizon, domain), domain is Domain.BINARY
         shown = max(phase_delta(self.epsilon, self.delta / 2, length, margin, bits) for length, margin in lengths)
         assert kept.delta is not None
@@ -436,38 +477,3 @@ class GDPElimNew(Policy):
     def transcript_cost(self, arms: int, horizon: int, domain: Domain, convention: Convention) -> PrivacyCost:
         """The cost of a decision: a reward is used in one phase, and the laws of the others do not depend on it."""
         return self.decision_cost(arms, horizon, domain)
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        for phase in itertools.count(1):
-            length = self.phase_length(phase, horizon)
-            sums = np.zeros(arms)
-            for arm in range(arms):
-                for _ in range(length):
-                    sums[arm] += yield arm
-            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
-            values = sums / length + np.array([noise.sample(rng) for _ in range(arms)])
-            second, best = np.argsort(values)[-2:]
-            while values[best] > values[second] + 2.0**-phase:
-                yield int(best)
-
-    def phase_length(self, phase: int, horizon: int) -> int:
-        """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
-        gap = 2.0**-phase
-        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
-        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
-
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        arms = np.arange(len(instance.mean_rewards))
-        log = PullLog(len(arms), horizon, checkpoints)
-        phase = 0
-        while True:
-            phase += 1
-            length = self.phase_length(phase, horizon)
-            if not log.arm_after_arm(arms, length):
-                return log.pulls
-            means = require_sums(self, instance.sums(arms, length, rng), 0, length) / length
-            noise = TruncatedLaplace(self.epsilon, self.delta / 2, length, 0.0)
-            values = means + np.array([noise.sample(rng) for _ in arms])
-            second, best = np.argsort(values)[-2:]
-            if values[best] > values[second] + 2.0**-phase:
-                return log.exploit(int(best))

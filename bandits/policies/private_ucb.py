@@ -43,7 +43,7 @@ class DPUCB(Policy):
     `tree` chooses the mechanism. `binary` releases the nodes of the set bits of n (`bandits.mechanisms.tree`), `path`
     all nodes from the root to leaf n of a tree over 2^D leaves, D = ceil(log2 T) (`bandits.mechanisms.path_tree`), as
     Sajed and Sheffet describe it. `path_scale` is the scale of its nodes: `printed`, D / e, or `exact`,
-    (floor(D / 2) + 1) / e, which spends exactly e over all leaves (docs/theorems.md, 9.1).
+    (floor(D / 2) + 1) / e, which spends exactly e over all leaves (bandits/mechanisms/path_tree.md, 9.1).
 
     `split_budget` gives every tree e = epsilon / K, the literature's choice, instead of epsilon.
 
@@ -72,17 +72,22 @@ class DPUCB(Policy):
         require(scaled, "path_scale", self.path_scale, "exact, as the tree is binary and has no other scale")
         require(self.tree == "path" or self.root, "root", self.root, "true, as the tree is binary: no node is left out")
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
+    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
+        trees = [self._mechanism(arms, horizon, rng) for _ in range(arms)]
+        added = self._added(arms, horizon)
+        sums, pulls = np.zeros(arms), np.zeros(arms)
+        for t in itertools.count(1):
+            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + added(t, pulls)))
+            pulls[arm] += 1
+            sums[arm] = trees[arm].add((yield arm))
 
-    def legend(self) -> str:
-        path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"
-        path += "" if self.root else ", no root"
-        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'}{path})"
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
+    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
+        arms = len(instance.mean_rewards)
+        released = self.released(arms, horizon)
+        if released.path or released.exponent > 0:
+            return tree_ucb_pulls(instance.mean_rewards, horizon, checkpoints, released, rng)
+        same = NoisySums(released.bonus, released.scale, released.draws)
+        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, same, LARGEST_BLOCK, rng)
 
     def tree_epsilon(self, arms: int) -> float:
         """The budget of one arm's tree."""
@@ -108,10 +113,6 @@ class DPUCB(Policy):
             draws = path_nodes(path_depth(horizon), root=self.root)
         return TreeSums(self.tree == "path", scale, draws, self.bonus(arms, horizon), exponent)
 
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The tree of one arm; the others cost the same."""
-        return (self._sums(arms, horizon),)
-
     def _sums(self, arms: int, horizon: int) -> RunningSums | PathSums:
         items = horizon - arms + 1
         if self.tree == "binary":
@@ -119,32 +120,32 @@ class DPUCB(Policy):
         scale = self.released(arms, horizon).scale
         return PathSums("path tree", self.path_scale, path_depth(horizon), max(1, items), scale, self.root)
 
-    def index_rule(self, arms: int, horizon: int) -> IndexRule:
-        return IndexRule(self._sums(arms, horizon), self._added(arms, horizon))
-
     def _added(self, arms: int, horizon: int) -> Callable[[int, FloatArray], FloatArray]:
         """What is added to noisy means at step t: Gamma / n_a and the width of UCB1."""
         released = self.released(arms, horizon)
         return lambda t, pulls: gamma(released, t) / pulls + ucb1_width(t, pulls)
-
-    def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
-        trees = [self._mechanism(arms, horizon, rng) for _ in range(arms)]
-        added = self._added(arms, horizon)
-        sums, pulls = np.zeros(arms), np.zeros(arms)
-        for t in itertools.count(1):
-            arm = t - 1 if t <= arms else int(np.argmax(sums / pulls + added(t, pulls)))
-            pulls[arm] += 1
-            sums[arm] = trees[arm].add((yield arm))
 
     def _mechanism(self, arms: int, horizon: int, rng: np.random.Generator) -> TreeMechanism | PathTreeMechanism:
         if self.tree == "binary":
             return TreeMechanism(horizon, self.tree_epsilon(arms), rng)
         return PathTreeMechanism(horizon, self.released(arms, horizon).scale, rng, self.root)
 
-    def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
-        arms = len(instance.mean_rewards)
-        released = self.released(arms, horizon)
-        if released.path or released.exponent > 0:
-            return tree_ucb_pulls(instance.mean_rewards, horizon, checkpoints, released, rng)
-        same = NoisySums(released.bonus, released.scale, released.draws)
-        return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, same, LARGEST_BLOCK, rng)
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    def legend(self) -> str:
+        path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"
+        path += "" if self.root else ", no root"
+        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'}{path})"
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The tree of one arm; the others cost the same."""
+        return (self._sums(arms, horizon),)
+
+    def index_rule(self, arms: int, horizon: int) -> IndexRule:
+        return IndexRule(self._sums(arms, horizon), self._added(arms, horizon))

@@ -15,7 +15,7 @@ from bandits.exact.prefixes import random_prefix_regret_curve
 from bandits.guarantees import Guarantee
 from bandits.policies.full_information import RNMFTNL
 
-PROVED = 2.0  # the largest epsilon of section 3 of docs/theorems.md, for losses that vary
+PROVED = 2.0  # the largest epsilon of section 3 of bandits/bounds/noisy_leaders.md, for losses that vary
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class RandomPrefix(RNMFTNL):
 
     After an epoch of n loss vectors, m is drawn uniformly from the whole numbers with n/2 < m <= n, and report noisy
     max sees the sums of the first m vectors. The regret is then a sum over all m of mean gaps after m vectors, which
-    need not be monotone in m (docs/theorems.md, section 3). The idea is that of Cesari and Colomboni (arXiv
-    2605.29148), who settle the open problem with it. We do not know their law of the prefix, growth of epochs and
-    temperature; these are ours.
+    need not be monotone in m (bandits/bounds/noisy_leaders.md, section 3). The idea is that of Cesari and Colomboni
+    (arXiv 2605.29148), who settle the open problem with it. We do not know their law of the prefix, growth of epochs
+    and temperature; these are ours.
 
     The bound of section 3 is for epsilon of at most 2. For a larger epsilon, noise of scale 2 / epsilon is less than
     its proof assumes (there the temperature is at most 1), and no bound is claimed: a caveat says so.
@@ -37,21 +37,6 @@ class RandomPrefix(RNMFTNL):
     name: ClassVar[str] = "random_prefix"
     label: ClassVar[str] = "Random prefix"
     citation: ClassVar[str] = "after Cesari and Colomboni (2026), arXiv 2605.29148"
-
-    def caveats(self, instance: FullInformation, horizon: int) -> tuple[str, ...]:
-        proved = self.epsilon <= PROVED
-        return () if proved else (f"the bound on regret is proved for epsilon up to {PROVED:g} alone",)
-
-    @property
-    def paper_guarantee(self) -> Guarantee:
-        """The `guarantee`: Gumbel noise is the exponential mechanism of their abstract; no paper has the others."""
-        return self.guarantee
-
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The choice after a prefix of each epoch that ends before the horizon."""
-        whole = super().ledger(arms, horizon)
-        assert all(isinstance(entry, NoisyMax) for entry in whole)
-        return tuple(PrefixNoisyMax(**vars(entry)) for entry in whole)
 
     def noisy_leader(self, instance: FullInformation, rounds: int, rng: np.random.Generator) -> int:
         """The group of the arm with the largest -G + Q after a random prefix of `rounds` loss vectors."""
@@ -66,6 +51,22 @@ class RandomPrefix(RNMFTNL):
         return random_prefix_regret_curve(
             means, counts, self.noise, self.epsilon, checkpoints, losses, self.resample, self.calibration
         )
+
+    @property
+    def paper_guarantee(self) -> Guarantee:
+        """The `guarantee`: Gumbel noise is the exponential mechanism of their abstract; no paper has the others."""
+        return self.guarantee
+
+    def caveats(self, instance: FullInformation, horizon: int) -> tuple[str, ...]:
+        proved = self.epsilon <= PROVED
+        return () if proved else (f"the bound on regret is proved for epsilon up to {PROVED:g} alone",)
+
+    # For audits: what is released, and what it costs.
+    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
+        """The choice after a prefix of each epoch that ends before the horizon."""
+        whole = super().ledger(arms, horizon)
+        assert all(isinstance(entry, NoisyMax) for entry in whole)
+        return tuple(PrefixNoisyMax(**vars(entry)) for entry in whole)
 
 
 def _prefix(rounds: int, rng: np.random.Generator) -> int:

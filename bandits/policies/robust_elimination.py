@@ -1,4 +1,4 @@
-"""Elimination under heavy tails and corruption, with constants that are proved: ours, docs/theorems.md, section 13.
+"""Elimination under heavy tails and corruption, with constants that are proved: ours, robust_elimination.md.
 
 E |X|^k <= u with k = 1 + v > 1, and an adversary replaces each reward with probability alpha, `corruption` (the
 models of Wu et al. 2023 and of Zhou and Zhang 2024, of whom only abstracts were read). Batch tau = 1, 2, ... pulls
@@ -56,6 +56,14 @@ class RobustElimination(EpochElimination):
         require(0 <= self.corruption < 0.5, "corruption", self.corruption, "a number in [0, 0.5)")
         require(self.u is None or 0 < self.u < math.inf, "u", self.u, "a number > 0")
 
+    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
+        assert isinstance(instance, HeavyTailedInstance)
+        return self.epoch_of(Moment(instance.moment if self.u is None else self.u, instance.v), viable, epoch, horizon)
+
+    @abstractmethod
+    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
+        """Batch 1, 2, ... with `viable` arms left, for that moment."""
+
     def legend(self) -> str:
         return f"{self.label} (α = {self.corruption:.3g})" if self.corruption else self.label
 
@@ -65,14 +73,7 @@ class RobustElimination(EpochElimination):
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         return moment_caveats(self.u, instance)
 
-    def epoch(self, instance: Instance, viable: int, epoch: int, horizon: int) -> Epoch:
-        assert isinstance(instance, HeavyTailedInstance)
-        return self.epoch_of(Moment(instance.moment if self.u is None else self.u, instance.v), viable, epoch, horizon)
-
-    @abstractmethod
-    def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
-        """Batch 1, 2, ... with `viable` arms left, for that moment."""
-
+    # For audits: what is released, and what it costs.
     @abstractmethod
     def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
         """Pure epsilon of the arm that alone survives a batch of so many."""
@@ -96,7 +97,7 @@ class RobustElimination(EpochElimination):
             pulls += arms * batch.rounds
             if pulls >= horizon:
                 break
-            worst = max(worst, self.batch_bounds(batch, arms, domain), key=lambda found: found.shown)
+            worst = max(worst, self.batch_bounds(batch, arms, domain), key=lambda bounds: bounds.shown)
         method = worst.method if worst is whole.epsilon else f"ledger; {worst.method}"
         return replace(whole, epsilon=replace(worst, kept=whole.epsilon.kept, method=method))
 
@@ -116,10 +117,6 @@ class RobustSE(RobustElimination):
 
     name: ClassVar[str] = "robust_se"
     label: ClassVar[str] = "Robust SE"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
 
     def epoch_of(self, moment: Moment, viable: int, epoch: int, horizon: int) -> Epoch:
         u, k, alpha, n = moment.u, 1 + moment.v, self.corruption, 2**epoch
@@ -145,6 +142,11 @@ class RobustSE(RobustElimination):
     def noise_scale(self, epoch: Epoch) -> float:
         return 2 * epoch.truncation / (epoch.rounds * self.epsilon)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
+    # For audits: what is released, and what it costs.
     def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
         """That of two arms: more rivals only raise the ratio (`bandits.audit.epoch_costs`)."""
         width = batch.truncation * (1.0 if domain is Domain.NONNEGATIVE else 2.0)
@@ -173,13 +175,6 @@ class RobustBitSE(RobustElimination):
     label: ClassVar[str] = "Robust bit SE"
     order: Literal["ctl", "ltc"] = "ctl"
 
-    def legend(self) -> str:
-        return f"{self.label} ({self.order.upper()}, α = {self.corruption:.3g})" if self.corruption else self.label
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, scope=Scope.LOCAL)
-
     @property
     def contrast(self) -> float:
         """q, the mean of the bit of a reward at the bound."""
@@ -207,6 +202,14 @@ class RobustBitSE(RobustElimination):
         """The mean of a batch with so many bits +1."""
         return epoch.truncation / self.contrast * (2 * ones / epoch.rounds - 1)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, scope=Scope.LOCAL)
+
+    def legend(self) -> str:
+        return f"{self.label} ({self.order.upper()}, α = {self.corruption:.3g})" if self.corruption else self.label
+
+    # For audits: what is released, and what it costs.
     def batch_bounds(self, batch: Epoch, arms: int, domain: Domain) -> Bounds:
         """Bits of all arms favour the survivor with the least chance; then a reward of a rival changes."""
         q = self.contrast

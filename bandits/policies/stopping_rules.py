@@ -29,7 +29,16 @@ from bandits.audit.transcripts import Convention
 from bandits.environments.streams import Stream, TwoPointStream, require_bound
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
 from bandits.learner import Learner
-from bandits.loops.stopping import Constants, Scales, leap, mean_width, noise, noise_width, required_sum, walk
+from bandits.loops.stopping import (
+    Scales,
+    StoppingConstants,
+    leap,
+    mean_width,
+    noise_width,
+    required_sum,
+    stopping_noise,
+    walk,
+)
 from bandits.parameters import ParameterError, require, require_epsilon
 
 BLOCK = 4096  # values that `walk` takes at once
@@ -77,6 +86,7 @@ class StoppingRule(Learner[Stream]):
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         """One run over fresh values of `stream`, which ends after `max_samples` at the latest."""
 
+    # For audits: what is released, and what it costs.
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:
@@ -94,6 +104,11 @@ class HoeffdingRule(StoppingRule):
 
     mean_share: ClassVar[float]
 
+    def start(self, bound: float, rng: np.random.Generator) -> "Running":
+        """A run over values in [-bound, bound] that arrive one at a time."""
+        require_bound(bound)
+        return Running(self, bound, rng)
+
     @abstractmethod
     def scales(self, bound: float) -> Scales:
         """sigma1, sigma2 and sigma3 for values in [-bound, bound]."""
@@ -101,15 +116,6 @@ class HoeffdingRule(StoppingRule):
     @abstractmethod
     def question(self, samples: int) -> int | None:
         """The number of the question asked after `samples` samples, None where none is asked."""
-
-    @abstractmethod
-    def samples_at(self, question: int) -> int:
-        """After how many samples a question is asked, given its number."""
-
-    def start(self, bound: float, rng: np.random.Generator) -> "Running":
-        """A run over values in [-bound, bound] that arrive one at a time."""
-        require_bound(bound)
-        return Running(self, bound, rng)
 
     def mean_width(self, samples: int, bound: float) -> float:
         """h_t after `samples` samples; the rule must ask there."""
@@ -123,19 +129,24 @@ class HoeffdingRule(StoppingRule):
         """t h_t (1 + 1/accuracy) + c_t: |S_t| from which the rule halts, without the noises B and A_t."""
         return required_sum(samples, self._number(samples), self.constants(bound))
 
-    def constants(self, bound: float) -> Constants:
+    def constants(self, bound: float) -> StoppingConstants:
         """The parameters of the rule that the compiled functions use."""
-        return Constants(bound, self.accuracy, self.beta, self.mean_share, self.scales(bound))
+        return StoppingConstants(bound, self.accuracy, self.beta, self.mean_share, self.scales(bound))
 
     def release(self, total: float, samples: int, bound: float, rng: np.random.Generator) -> Estimate:
         """The mean of `samples` samples with sum `total`, plus L / t."""
-        return Estimate((total + noise(self.scales(bound).output, rng)) / samples, samples)
+        return Estimate((total + stopping_noise(self.scales(bound).output, rng)) / samples, samples)
 
     def _number(self, samples: int) -> int:
         number = self.question(samples)
         if number is None:
             raise ParameterError("samples", f"{self.name} asks no question after {samples} samples")
         return number
+
+    # For audits: what is released, and what it costs.
+    @abstractmethod
+    def samples_at(self, question: int) -> int:
+        """After how many samples a question is asked, given its number."""
 
 
 class Running:
@@ -158,7 +169,7 @@ class Running:
         self.estimate: Estimate | None = None
         self._rule, self._bound, self._rng = rule, bound, rng
         self.constants = rule.constants(bound)
-        self.threshold_noise = noise(self.constants.scales.threshold, rng)
+        self.threshold_noise = stopping_noise(self.constants.scales.threshold, rng)
 
     def update(self, x: float) -> Estimate | None:
         """Take one value; the estimate if the rule halts on it, else None.
@@ -179,20 +190,14 @@ class Running:
         question = self._rule.question(self.samples)
         if question is None:
             return None
-        required = required_sum(self.samples, question, self.constants)
-        if abs(self.total) >= required + self.threshold_noise + noise(self.constants.scales.question, self._rng):
+        bar = required_sum(self.samples, question, self.constants) + self.threshold_noise
+        if abs(self.total) >= bar + stopping_noise(self.constants.scales.question, self._rng):
             self.estimate = self._rule.release(self.total, self.samples, self._bound, self._rng)
         return self.estimate
 
 
 class StepRule(HoeffdingRule):
     """A rule that asks after every sample."""
-
-    def question(self, samples: int) -> int | None:
-        return samples if samples >= 1 else None
-
-    def samples_at(self, question: int) -> int:
-        return question
 
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
@@ -210,16 +215,16 @@ class StepRule(HoeffdingRule):
             return Halt(max_samples, None)
         return Halt(samples, self.release(total, samples, stream.bound, rng).value)
 
+    def question(self, samples: int) -> int | None:
+        return samples if samples >= 1 else None
+
+    # For audits: what is released, and what it costs.
+    def samples_at(self, question: int) -> int:
+        return question
+
 
 class ExponentialRule(HoeffdingRule):
     """A rule that asks after 2, 4, 8, ... samples; its k-th question comes after 2^k."""
-
-    def question(self, samples: int) -> int | None:
-        power = samples >= 2 and samples.bit_count() == 1
-        return samples.bit_length() - 1 if power else None
-
-    def samples_at(self, question: int) -> int:
-        return 1 << question
 
     def simulate(self, stream: Stream, max_samples: int, rng: np.random.Generator) -> Halt:
         require_max_samples(max_samples)
@@ -234,6 +239,14 @@ class ExponentialRule(HoeffdingRule):
                 return Halt(estimate.samples, estimate.value)
             end *= 2
         return Halt(max_samples, None)
+
+    def question(self, samples: int) -> int | None:
+        power = samples >= 2 and samples.bit_count() == 1
+        return samples.bit_length() - 1 if power else None
+
+    # For audits: what is released, and what it costs.
+    def samples_at(self, question: int) -> int:
+        return 1 << question
 
 
 class _Private(HoeffdingRule):
@@ -253,18 +266,19 @@ class _Private(HoeffdingRule):
         require_epsilon(self.epsilon)
         require_promise(self)
 
+    def scales(self, bound: float) -> Scales:
+        """12 R / epsilon, 12 R / epsilon, 4 R / epsilon."""
+        return Scales(12 * bound / self.epsilon, 12 * bound / self.epsilon, 4 * bound / self.epsilon)
+
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, neighbours=Neighbours.ONE_VALUE)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """All answers and the estimate, for values in [-1, 1] and at most `horizon` of them."""
-        asked = tuple(takewhile(lambda samples: samples <= horizon, map(self.samples_at, count(1))))
-        return (Halting("sparse vector and estimate", "", asked, self.constants(1.0)),)
-
-    def scales(self, bound: float) -> Scales:
-        """12 R / epsilon, 12 R / epsilon, 4 R / epsilon."""
-        return Scales(12 * bound / self.epsilon, 12 * bound / self.epsilon, 4 * bound / self.epsilon)
+        times = tuple(takewhile(lambda samples: samples <= horizon, map(self.samples_at, count(1))))
+        return (Halting("sparse vector and estimate", "", times, self.constants(1.0)),)
 
 
 class _Public(HoeffdingRule):

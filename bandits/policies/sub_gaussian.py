@@ -40,6 +40,14 @@ class SubGaussianElimination(MeanElimination):
     def noise_bound(self, log: float) -> float:
         """The bound that the noise of a sum exceeds in absolute value with probability at most 2 e^-`log`."""
 
+    def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
+        inverse = horizon if self.beta is None else 1 / self.beta
+        log, gap = math.log(8 * viable * epoch**2 * inverse), 2.0**-epoch
+        bound = self.noise_bound(log)
+        length = max(32 * log / gap**2, 8 * bound / gap) + 1
+        return Epoch(math.ceil(length), 2 * math.sqrt(log / (2 * length)) + 2 * bound / length)
+
+    # For audits: what is released, and what it costs.
     @abstractmethod
     def lead(self, epoch: Epoch, arms: int) -> tuple[float, str]:
         """A delta of the arms that survive an epoch of so many, and its witness."""
@@ -47,13 +55,6 @@ class SubGaussianElimination(MeanElimination):
     @abstractmethod
     def strays(self, epoch: Epoch) -> float:
         """The probability that one arm removes another in an epoch in which their sums are equal."""
-
-    def epoch_of(self, viable: int, epoch: int, horizon: int) -> Epoch:
-        inverse = horizon if self.beta is None else 1 / self.beta
-        log, gap = math.log(8 * viable * epoch**2 * inverse), 2.0**-epoch
-        bound = self.noise_bound(log)
-        length = max(32 * log / gap**2, 8 * bound / gap) + 1
-        return Epoch(math.ceil(length), 2 * math.sqrt(log / (2 * length)) + 2 * bound / length)
 
     def decision_cost(self, arms: int, horizon: int, domain: Domain) -> PrivacyCost:
         """The surviving set of an epoch; the lower bound is from the costliest one that ends before the horizon."""
@@ -69,12 +70,12 @@ class SubGaussianElimination(MeanElimination):
         In earlier epochs all sums are equal; the bound is reduced by the probability that such an epoch removes an arm.
         """
         require_domain(0.0, domain)
-        found, kept_all = [], 1.0
+        leads, kept_all = [], 1.0
         for epoch in self.epochs(arms, horizon)[:-1]:
             shown, witness = self.lead(epoch, arms)
-            found.append((max(kept_all, 0.0) * shown, witness))
+            leads.append((max(kept_all, 0.0) * shown, witness))
             kept_all -= arms * (arms - 1) * self.strays(epoch)
-        return shown_by_leads(releases, found)
+        return shown_by_leads(releases, leads)
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,12 @@ class DPSEGauss(SubGaussianElimination):
         """The level of Gaussian differential privacy, sqrt(2 rho)."""
         return math.sqrt(2 * self.rho)
 
+    def noise_bound(self, log: float) -> float:
+        return math.sqrt(log / self.rho)
+
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        return sums / epoch.rounds + rng.normal(scale=1 / (self.level * epoch.rounds), size=len(sums))
+
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee.gaussian(self.level, self.level)
@@ -112,12 +119,7 @@ class DPSEGauss(SubGaussianElimination):
     def legend(self) -> str:
         return f"{self.label} (ρ-zCDP)"
 
-    def noise_bound(self, log: float) -> float:
-        return math.sqrt(log / self.rho)
-
-    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        return sums / epoch.rounds + rng.normal(scale=1 / (self.level * epoch.rounds), size=len(sums))
-
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The mean of one arm in each epoch if no arm is removed."""
         return tuple(
@@ -143,8 +145,8 @@ class ShuffleSE(SubGaussianElimination):
     2 e^-L. Regret is of order sum log(T) / gap + K sqrt(N log T), N of order log(1 / delta) / epsilon^2.
 
     Guarantee: (`epsilon`, `delta`) of the shuffled bits, one reward changed, all users honest: mixed bits reveal only
-    their number of ones, which one reward moves by 1 at most (docs/theorems.md, section 12). Only Bernoulli rewards are
-    simulated, which need no rounding.
+    their number of ones, which one reward moves by 1 at most (bandits/mechanisms/coins.md, section 12). Only Bernoulli
+    rewards are simulated, which need no rounding.
     """
 
     name: ClassVar[str] = "shuffle_se"
@@ -157,25 +159,6 @@ class ShuffleSE(SubGaussianElimination):
     def __post_init__(self) -> None:
         coins_needed(self.epsilon, self.delta)
         require_beta(self.beta)
-
-    @property
-    def coins(self) -> int:
-        """N, of all users of an arm in an epoch together."""
-        return coins_needed(self.epsilon, self.delta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, self.delta, Scope.SHUFFLE)
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
-    def noise_bound(self, log: float) -> float:
-        return math.sqrt(self.coins * log / 2)
-
-    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
-        """The means from the numbers of rewards of 1, of which all are 0 or 1."""
-        return (sums + rng.binomial(self.coins, 0.5, size=len(sums)) - self.coins / 2) / epoch.rounds
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         """One user at a time: each rounds the reward to a bit and adds its coins; the learner counts the ones."""
@@ -195,6 +178,26 @@ class ShuffleSE(SubGaussianElimination):
         while True:
             yield viable[0]
 
+    @property
+    def coins(self) -> int:
+        """N, of all users of an arm in an epoch together."""
+        return coins_needed(self.epsilon, self.delta)
+
+    def noise_bound(self, log: float) -> float:
+        return math.sqrt(self.coins * log / 2)
+
+    def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
+        """The means from the numbers of rewards of 1, of which all are 0 or 1."""
+        return (sums + rng.binomial(self.coins, 0.5, size=len(sums)) - self.coins / 2) / epoch.rounds
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta, Scope.SHUFFLE)
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)
+
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The ones among the shuffled bits of one arm in each epoch if no arm is removed."""
         return tuple(

@@ -78,6 +78,14 @@ class AdaPTT(Identifier):
         require_epsilon(self.epsilon)
         require(1e-100 <= self.beta < 1, "beta", self.beta, "a number in (0, 1) (and at least 1e-100)")
 
+    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
+        samples, arm = top_two(instance.mean_rewards, max_samples, self.rule, rng)
+        return Identification(samples, arm if arm >= 0 else None)
+
+    @property
+    def rule(self) -> TopTwo:
+        return TopTwo(float(self.epsilon), float(self.beta), self.threshold == "proved")
+
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee.laplace(self.epsilon)
@@ -88,6 +96,7 @@ class AdaPTT(Identifier):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The means of the phases of one arm."""
         lengths = [1] + [2**k for k in range(max(1, horizon.bit_length()))]
@@ -95,10 +104,6 @@ class AdaPTT(Identifier):
             LaplaceRelease(f"mean of phase {number}", "", 0.0, 1.0, length, 1 / (self.epsilon * length))
             for number, length in enumerate(lengths, 1)
         )
-
-    @property
-    def rule(self) -> TopTwo:
-        return TopTwo(float(self.epsilon), float(self.beta), self.threshold == "proved")
 
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
@@ -115,10 +120,6 @@ class AdaPTT(Identifier):
         witness = f"arm 1 with the reward 0 or 1, all others 1; it is named after {arms} pulls"
         method = f"ledger; {shown.method}"
         return replace(whole, epsilon=replace(shown, kept=whole.epsilon.kept, witness=witness, method=method))
-
-    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        samples, arm = top_two(instance.mean_rewards, max_samples, self.rule, rng)
-        return Identification(samples, arm if arm >= 0 else None)
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ class DPTT(Identifier):
     Guarantee: epsilon-DP of pulls, stopping time and arm, one reward changed: a reward is in one noisy sum, of
     sensitivity 1, and which batch it is in follows from earlier releases.
 
-    The arm is the best one with probability at least 1 - beta, if the run stops (docs/theorems.md, 8.2). With two best
-    arms it need not stop; it then ends after the most samples that are allowed.
+    The arm is the best one with probability at least 1 - beta, if the run stops (bandits/noisy_sums.md, 8.2). With two
+    best arms it need not stop; it then ends after the most samples that are allowed.
     """
 
     name: ClassVar[str] = "dp_tt"
@@ -158,9 +159,11 @@ class DPTT(Identifier):
         require(1e-100 <= self.beta < 1, "beta", self.beta, "a number in (0, 1) (and at least 1e-100)")
         require(1.001 <= self.ratio <= 1e6, "ratio", self.ratio, "a number > 1 (in 1.001..1e6)")
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
+    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
+        if self.least_samples(len(instance.mean_rewards)) > max_samples:
+            return Identification(max_samples, None)
+        samples, arm = private_top_two(instance.mean_rewards, max_samples, self.rule, rng)
+        return Identification(samples, arm if arm >= 0 else None)
 
     @property
     def first_batch(self) -> int:
@@ -172,6 +175,13 @@ class DPTT(Identifier):
         kept = int(self.memory == "all")
         return PrivateTopTwo(float(self.epsilon), float(self.beta), self.first_batch, float(self.ratio), kept)
 
+    def least_samples(self, arms: int) -> int:
+        return arms * self.first_batch
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
     def legend(self) -> str:
         changed = ([f"ratio {self.ratio:g}"] if self.ratio != 2 else []) + (
             ["last batch alone"] if self.memory == "last" else []
@@ -181,9 +191,7 @@ class DPTT(Identifier):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
-    def least_samples(self, arms: int) -> int:
-        return arms * self.first_batch
-
+    # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The sums of the batches of one arm that is pulled at every step; other arms cost no more."""
         releases: list[Release] = []
@@ -206,9 +214,3 @@ class DPTT(Identifier):
         shown = first_choice(BatchRule(leader, 1 / self.epsilon), arms)
         method = f"ledger; {shown.method}"
         return replace(whole, epsilon=replace(shown, kept=whole.epsilon.kept, method=method))
-
-    def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        if self.least_samples(len(instance.mean_rewards)) > max_samples:
-            return Identification(max_samples, None)
-        samples, arm = private_top_two(instance.mean_rewards, max_samples, self.rule, rng)
-        return Identification(samples, arm if arm >= 0 else None)

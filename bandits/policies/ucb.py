@@ -30,13 +30,6 @@ class UCB1(Policy):
     label: ClassVar[str] = "UCB1"
     citation: ClassVar[str] = "Auer, Cesa-Bianchi and Fischer (2002), Figure 1"
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return NOT_PRIVATE
-
-    def check(self, instance: Instance) -> None:
-        require_bernoulli(self, instance)
-
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         sums, pulls = np.zeros(arms), np.zeros(arms)
         for t in itertools.count(1):
@@ -47,3 +40,10 @@ class UCB1(Policy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         noiseless = NoisySums(bonus=0.0, scale=0.0, levels=tree_levels(horizon))
         return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, noiseless, LARGEST_BLOCK, rng)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return NOT_PRIVATE
+
+    def check(self, instance: Instance) -> None:
+        require_bernoulli(self, instance)

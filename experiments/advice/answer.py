@@ -1,66 +1,57 @@
-"""The answer to a question: contenders raced by successive halving, judged by the rule of `experiments.contests`."""
+"""The answer to a question: the finalists of a race, whom to take, and how that changes with what was asked."""
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from bandits import Instance
 from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
-from experiments.advice.question import Question, question
-from experiments.contests import ERROR, FEWEST, MIDDLE, Contest, Standing, contest, error_of_each, standing
+from experiments.advice.question import MOST_USERS, Question, question
+from experiments.advice.race import ROUNDS, Row, judged, play, pooled, race
+from experiments.config.compose import Composer
+from experiments.contests import FEWEST, Contest, error_of_each
 from experiments.errors import UserError
-from experiments.intervals import Interval
-from experiments.means import mean_of
-from experiments.simulate.complete import complete, runner_of
-from experiments.store import stored_cells
-from experiments.store.stored import Stored
 
-ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
-FINALISTS = 5
 MOST_RUNS = 100_000  # of each finalist
-LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
-SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
 LEARNS = 0.9  # a policy whose median is above this share of uniform play learns nothing worth its name
+PLACES = 4  # of the best arm, by which the runs of a finalist are shared
+NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
+QUICK = 0.1  # seconds that a run without privacy may take
+VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all
+CURVE = 20  # runs of each finalist at other budgets and numbers of users
+BUDGETS = (0.25, 0.5, 2.0, 4.0)  # times epsilon
+USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
+STEP = 4  # by which the number of users grows until something learns
+
+
+def learns(asking: Question, rows: Sequence[Row]) -> bool:
+    """Whether the median run of some row loses clearly less than uniform play."""
+    return any(row.median < LEARNS * asking.uniform for row in rows)
 
 
 @dataclass(frozen=True)
-class Row:
-    """A policy in the table: what it lost over its runs."""
+class Variation:
+    """The question with one thing changed, and the rows there in order of their risk.
 
-    contender: Contender
-    stored: Stored
-    standing: Standing
+    Attributes
+    ----------
+    field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
+    """
 
-    @property
-    def label(self) -> str:
-        return self.contender.policy.label
-
-    @property
-    def runs(self) -> int:
-        return len(self.stored.headline)
+    field: str
+    value: float | str
+    asking: Question
+    rows: list[Row]
 
     @property
-    def mean(self) -> Interval:
-        """The mean reward lost; approximate, see `experiments.means`."""
-        return mean_of(self.stored, ERROR).interval
-
-    @property
-    def median(self) -> float:
-        return self.standing.quantiles[MIDDLE].estimate
-
-    @property
-    def on_best(self) -> float:
-        """The share of runs that pulled the best arm most often."""
-        instance = self.stored.cell.instance
-        assert isinstance(instance, Instance)
-        best = int(np.argmax(instance.mean_rewards))
-        return float((self.stored.pulls.argmax(axis=1) == best).mean())
+    def learns(self) -> bool:
+        """See the function of that name."""
+        return learns(self.asking, self.rows)
 
 
 @dataclass(frozen=True)
@@ -72,9 +63,10 @@ class Answer:
     rows: the finalists, in order of their risk; empty if no policy promises enough.
     contest: who of them is recommended, by key.
     dropped: a line for each other policy that promises enough: why it is not in the table.
-    free: the best policy without privacy.
+    free: the best policy without privacy, which may be a finalist at an epsilon that costs nothing.
     bound: the lower bound of the promise, asymptotic; None if none is known.
-    gaps: (factor of all gaps, uniform play, the rows there in order of their risk).
+    variations: the question with one thing changed, see `Variation`.
+    learned: of a question in which nothing learns, the least number of users tried with which something does.
     """
 
     asking: Question
@@ -83,12 +75,13 @@ class Answer:
     dropped: list[str]
     free: Row | None = None
     bound: float | None = None
-    gaps: list[tuple[float, float, list[Row]]] = field(default_factory=list)
+    variations: list[Variation] = field(default_factory=list)
+    learned: Variation | None = None
 
     @property
     def learns(self) -> bool:
-        """Whether the median run of some finalist loses clearly less than uniform play."""
-        return any(row.median < LEARNS * self.asking.uniform for row in self.rows)
+        """See the function of that name."""
+        return learns(self.asking, self.rows)
 
     @property
     def best(self) -> list[Row]:
@@ -106,95 +99,129 @@ def advise(
 
     Parameters
     ----------
-    tell: is given a line after each stage, the first of them the medians after a few runs.
+    tell: is given a line after each stage, the first of them the means after a few runs.
     results_dir: where runs are stored; `runs` of the repository if left out.
     runs: of each finalist, at least as many as the rule needs.
-    fields: as in conf/advise.yaml: means, or rate with arms and gap; users; epsilon or rho, delta; trust; rewards.
+    fields: as in conf/advise.yaml: means, or rate with arms and gap, or data; users; epsilon or rho, delta; trust;
+        rewards, moment; contributions.
 
     Raises `UserError`, one line that names the field.
+    """
+    *_, last = growing_answer(tell, results_dir, runs, **fields)
+    return last
+
+
+def growing_answer(
+    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int = 100, **fields: Any
+) -> Iterator[Answer]:
+    """The answer of `advise` as it grows: after a few runs, after all runs, then with one variation after the other.
+
+    Fields are checked before the first one is asked for. Raises `UserError`.
     """
     whole = isinstance(runs, int | float) and not isinstance(runs, bool) and runs == int(runs)
     if not whole or not FEWEST <= runs <= MOST_RUNS:
         raise UserError(f"runs: must be a whole number from {FEWEST} to {MOST_RUNS}, got {runs}")
-    asking = question(**fields)
-    extra = () if results_dir is None else (f"results_dir={results_dir}",)
-    private, free = contenders(asking, extra)
+    return _answers(question(**fields), int(runs), () if results_dir is None else (f"results_dir={results_dir}",), tell)
+
+
+def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable[[str], None]) -> Iterator[Answer]:
+    composer = Composer()
+    private, free = contenders(asking, composer, extra)
     tell(f"{len(private)} policies promise enough")
     finalists, dropped = race(asking, private, tell)
-    tell(f"{len(finalists)} finalists: {', '.join(one.policy.label for one in finalists)}")
-    rows, rivals = judged(play(finalists, int(runs)))
-    unbound, _ = race(asking, free)
-    best_free, _ = judged(play(unbound[:1], int(runs)))
-    gaps = []
-    for factor in asking.nearby if rows else ():
-        other = asking.with_gaps(factor)
-        names = {one.name for one in finalists}
-        there, _ = judged(play([one for one in contenders(other, extra)[0] if one.name in names], FEWEST))
-        gaps.append((factor, other.uniform, there))
-    return Answer(asking, rows, rivals, dropped, next(iter(best_free), None), _bound(asking), gaps)
+    tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
+    answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+    yield answer
+    rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+    names = [row.contender.name for row in rows]
+    loose = _named(asking.with_budget(NEGLIGIBLE / asking.epsilon), names, composer, extra)
+    unbound, _ = race(asking, [*free, *loose], longest=QUICK)
+    answer = replace(answer, rows=rows, contest=rivals, free=next(iter(play(unbound[:1], runs)), None))
+    if rows and not answer.learns:
+        answer = replace(answer, learned=_learned(asking, composer, extra, tell))
+    yield answer
+    for varied in chain(_varied(asking, names, composer, extra, tell), _trusted(asking, composer, extra, tell)):
+        answer = replace(answer, variations=[*answer.variations, varied])
+        yield answer
 
 
-def judged(rows: Sequence[Row]) -> tuple[list[Row], Contest]:
-    """The rows in order of their risk, those that take no part last, and the contest."""
-    rivals = contest(row.standing for row in rows)
-    order = {one.key: place for place, one in enumerate((*rivals.rivals, *rivals.out))}
-    return sorted(rows, key=lambda row: order[row.standing.key]), rivals
+def _placed(
+    asking: Question, finalists: Sequence[Contender], runs: int, composer: Composer, extra: tuple[str, ...]
+) -> list[Row]:
+    """The row of each finalist, its runs shared equally by several places of the best arm."""
+    orders = asking.orders(PLACES)
+    names = {one.name for one in finalists}
+    placed = []
+    for order in orders:
+        there = finalists if order == orders[0] else _named(asking.in_order(order), names, composer, extra)
+        placed.append({row.contender.name: row for row in play(there, math.ceil(runs / len(orders)))})
+    error = error_of_each(len(finalists))
+    return [pooled([rows[one.name] for rows in placed], orders, error) for one in finalists]
 
 
-def play(racers: Sequence[Contender], runs: int) -> list[Row]:
-    """The row of each racer after `runs` runs; what is stored is not simulated again."""
-    if not racers:
-        return []
-    plans = [one.plan(runs) for one in racers]
-    complete(plans, runner_of(plans))
-    cells = [next(iter(stored_cells(planned))) for planned in plans]
-    error = error_of_each(len(racers))
-    return [Row(one, stored, standing(stored, error)) for one, stored in zip(racers, cells, strict=True)]
+def _named(asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...]) -> list[Contender]:
+    """The contenders with these names, private or not."""
+    return [one for some in contenders(asking, composer, extra, names) for one in some]
 
 
-def race(
-    asking: Question, racers: Sequence[Contender], tell: Callable[[str], None] = lambda _: None
-) -> tuple[list[Contender], list[str]]:
-    """The finalists of successive halving, best first, and a line for each that was dropped, with the reason."""
-    left, dropped = [], []
-    for one in racers:
-        seconds = seconds_of_a_run(one, asking.users)
-        if seconds > LONGEST:
-            dropped.append(f"{one.policy.label} (not run: about {seconds:.1g} s a run)")
-        else:
-            left.append(one)
-    for runs in ROUNDS:
-        rows = sorted(play(left, runs), key=lambda row: row.median)
-        medians = ", ".join(f"{row.label} {row.median:,.0f}" for row in rows[:FINALISTS])
-        tell(f"median lost reward after {runs} runs: {medians}")
-        keep = max(FINALISTS, math.ceil(len(rows) / 2)) if runs != ROUNDS[-1] else FINALISTS
-        dropped += [f"{row.label} (median {row.median:,.0f} after {runs} runs)" for row in rows[keep:]]
-        left = [row.contender for row in rows[:keep]]
-    return left, dropped
+def _varied(
+    asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
+) -> Iterator[Variation]:
+    """The finalists at other gaps, budgets and numbers of users: the best few of them."""
+    if not names:
+        return
+    budget = "epsilon" if asking.rho is None else "rho"
+    for field_, value, other, runs in _cases(asking, budget):
+        tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
+        few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
+        best = [row.contender for row in few[:VARIED]]
+        yield Variation(field_, value, other, judged(play(best, runs))[0])
 
 
-def seconds_of_a_run(one: Contender, users: int) -> float:
-    """How long a run takes, from two short ones: their ratio says how the time grows with the number of users."""
-    short, long = (_seconds(one, min(users, steps)) for steps in (SHORT, LONG))
-    growth = min(max(math.log10(long / short), 0.0), 1.0)
-    return float(long * max(users / LONG, 1.0) ** growth)
+def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question, int]]:
+    for factor in asking.nearby:
+        yield "gap", factor, asking.with_gaps(factor), FEWEST
+    for factor in BUDGETS:
+        other = asking.with_budget(factor)
+        yield budget, float(f"{getattr(other, budget):.6g}"), other, CURVE
+    for factor in USERS:
+        users = min(round(asking.users * factor), MOST_USERS)
+        if len(asking.means) <= users != asking.users:
+            yield "users", users, replace(asking, users=users), CURVE
 
 
-def _seconds(one: Contender, users: int) -> float:
-    """The shorter of two runs, as the first may include compiling."""
-    instance = one.planned.requests[0].cell.instance
-    assert isinstance(instance, Instance)
-    times = []
-    for seed in range(2):
-        began = time.perf_counter()
-        one.policy.simulate(instance, users, np.array([users]), np.random.default_rng(seed))
-        times.append(time.perf_counter() - began)
-    return min(times)
+def _trusted(
+    asking: Question, composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
+) -> Iterator[Variation]:
+    """What a weaker trust would save: a race of all policies that promise enough then."""
+    for trust in asking.weaker:
+        tell(f"the same with trust {trust}")
+        other = replace(asking, trust=trust)
+        finalists, _ = race(other, contenders(other, composer, extra)[0])
+        yield Variation("trust", trust, other, judged(play(finalists, FEWEST))[0])
+
+
+def _learned(
+    asking: Question, composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
+) -> Variation | None:
+    """The first of 4, 16, 64, ... times as many users with which something learns; None if too slow to be run."""
+    users = asking.users * STEP
+    while users <= MOST_USERS:
+        tell(f"does anything learn with {users} users?")
+        other = replace(asking, users=users)
+        finalists, _ = race(other, contenders(other, composer, extra)[0])
+        there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
+        if there.learns or not finalists:
+            return there if finalists else None
+        users *= STEP
+    return None
 
 
 def _bound(asking: Question) -> float | None:
     """The leading term of the least regret of the promise as users grow; None if no theorem is about it."""
-    if asking.rewards != "clicks" or asking.delta or asking.rho is not None or not 0 < max(asking.means) < 1:
+    promise = asking.promise
+    if asking.rewards != "clicks" or promise.delta or asking.rho is not None or not 0 < max(asking.means) < 1:
         return None
     bound = local_bernoulli_asymptote if asking.trust == "local" else lower_bound_line
-    return float(bound(np.array(asking.means), asking.epsilon, asking.users)) if asking.trust != "shuffle" else None
+    line = float(bound(np.array(asking.means), promise.epsilon, asking.users)) if asking.trust != "shuffle" else None
+    return line if line is None or math.isfinite(line) else None

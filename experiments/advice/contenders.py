@@ -1,9 +1,7 @@
 """Who can answer a question: policies whose promise implies the one wanted, each at its largest budget."""
 
-import dataclasses
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from bandits import ParameterError
@@ -11,8 +9,7 @@ from bandits.guarantees import Guarantee
 from bandits.policies.base import Policy
 from experiments.advice.question import Question
 from experiments.config.compose import Composer
-from experiments.config.joining import Setting
-from experiments.config.plan import Plan, plan_settings
+from experiments.config.plan import Plan, Setting, attempts
 
 WIDEST = 64.0  # a budget is sought up to this many times the wanted one, and down to its inverse
 STEPS = 24  # of bisection, on a logarithmic scale
@@ -21,32 +18,39 @@ DIGITS = 3  # significant ones of a budget that is not the wanted one
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy, and the plan of one run of it in the case of a question."""
+    """A policy, and the plan of one run of it in the case of a question.
+
+    `rounded`: it takes zeros and ones only, so that each reward x is replaced by 1 with probability x, else 0.
+    """
 
     name: str
     policy: Policy
     planned: Plan
+    rounded: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.policy.label + (", rounded" if self.rounded else "")
 
     def plan(self, runs: int) -> Plan:
         """The plan of `runs` runs."""
         (request,) = self.planned.requests
-        return dataclasses.replace(self.planned, requests=[dataclasses.replace(request, replications=runs)])
+        return replace(self.planned, requests=[replace(request, replications=runs)])
 
 
-@cache
-def composer() -> Composer:
-    """The composer of this repository, one for all plans, as it keeps what it has composed."""
-    return Composer()
+def contenders(
+    asking: Question, composer: Composer, extra: tuple[str, ...] = (), among: Collection[str] | None = None
+) -> tuple[list[Contender], list[Contender]]:
+    """Those that promise enough, at the largest budget with which they do, and those that promise nothing.
 
-
-def contenders(asking: Question, extra: tuple[str, ...] = ()) -> tuple[list[Contender], list[Contender]]:
-    """Those that promise enough, at the largest budget with which they do, and those that promise nothing."""
-    names = composer().choices("policy")
+    `among`: names of policies, if not all of them are looked at.
+    """
+    names = composer.choices("policy") if among is None else sorted(among)
     private: dict[str, Contender] = {}
     free: dict[str, Contender] = {}
     for choice, budget in _budgets(asking):
         left = [name for name in names if name not in private]
-        more = _built(asking, {name: (("budget", choice), *budget.items()) for name in left}, extra)
+        more = _built(asking, {name: (("budget", choice), *budget.items()) for name in left}, composer, extra)
         free |= {name: one for name, one in more.items() if not one.policy.guarantee.private}
         again: dict[str, Setting] = {}
         for name in more.keys() - free.keys():
@@ -56,31 +60,41 @@ def contenders(asking: Question, extra: tuple[str, ...] = ()) -> tuple[list[Cont
                 private[name] = more[name]
             elif value is not None:
                 again[name] = (("budget", choice), *(budget | {f"budget.{key}": value}).items())
-        private |= _built(asking, again, extra)
+        private |= _built(asking, again, composer, extra)
     return [private[name] for name in sorted(private)], [free[name] for name in sorted(free)]
 
 
 def _budgets(asking: Question) -> Iterable[tuple[str, dict[str, float]]]:
     """The kinds of budget that can imply the promise of a question, and their values."""
-    yield "pure", {"budget.epsilon": asking.epsilon}
+    epsilon, delta, rho = asking.promise.epsilon, asking.promise.delta, asking.promise.rho
+    yield "pure", {"budget.epsilon": epsilon}
     if asking.delta:
-        yield "approximate", {"budget.epsilon": asking.epsilon, "budget.delta": asking.delta}
-    if asking.delta or asking.rho is not None:
-        yield "zcdp", {"budget.rho": asking.rho or asking.epsilon**2 / 2}
+        yield "approximate", {"budget.epsilon": epsilon, "budget.delta": delta}
+    if asking.delta or rho is not None:
+        yield "zcdp", {"budget.rho": rho or epsilon**2 / 2}
 
 
-def _built(asking: Question, budgets: dict[str, Setting], extra: tuple[str, ...]) -> dict[str, Contender]:
+def _built(
+    asking: Question, budgets: dict[str, Setting], composer: Composer, extra: tuple[str, ...]
+) -> dict[str, Contender]:
     """A contender of each bandit policy that can be built with its budget in the case."""
-    instance = "bernoulli" if asking.rewards == "clicks" else "beta"
-    means = ",".join(map(repr, asking.means))
-    words = [f"instance={instance}", f"instance.means=[{means}]", f"horizon={asking.users}", "recorded=1", *extra]
-    settings = [(("policy", name), *budget) for name, budget in budgets.items()]
-    plans = plan_settings([*words, "runner=threads", "replications=1"], settings, composer())
+    made = _planned(asking, budgets, composer, extra, rounded=False)
+    if asking.rewards == "bounded":
+        left = {name: budget for name, budget in budgets.items() if name not in made}
+        made |= _planned(replace(asking, rewards="clicks"), left, composer, extra, rounded=True)
+    return made
+
+
+def _planned(
+    asking: Question, budgets: dict[str, Setting], composer: Composer, extra: tuple[str, ...], rounded: bool
+) -> dict[str, Contender]:
+    case = (*asking.instance, ("horizon", asking.users), ("recorded", 1), ("runner", "threads"), ("replications", 1))
+    settings = [(*case, ("policy", name), *budget) for name, budget in budgets.items()]
     made = {}
-    for name, planned in zip(budgets, plans, strict=True):
+    for name, planned in zip(budgets, attempts(settings, composer, extra), strict=True):
         policy = None if isinstance(planned, str) else planned.requests[0].cell.policy
         if isinstance(policy, Policy) and not isinstance(planned, str):
-            made[name] = Contender(name, policy, planned)
+            made[name] = Contender(name, policy, planned, rounded)
     return made
 
 
@@ -94,7 +108,7 @@ def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None
 
     def enough(value: float) -> bool:
         try:
-            changed: Policy = dataclasses.replace(cast(Any, policy), **{key: value})
+            changed: Policy = replace(cast(Any, policy), **{key: value})
             return changed.guarantee.implies(promise)
         except ParameterError:
             return False

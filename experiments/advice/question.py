@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bandits.guarantees import Guarantee, Scope
-from experiments.config.values import shown, whole_number
-from experiments.errors import UserError, nearest
+from experiments.advice.past import Past, read_past
+from experiments.config.plan import Setting
+from experiments.errors import UserError, nearest, shown, whole_number
 
 TRUSTS = {
     "local": Scope.LOCAL,
@@ -18,9 +19,11 @@ TRUSTS = {
     "distributed": Scope.DISTRIBUTED,
     "central": Scope.TRANSCRIPT,
 }  # from the strongest promise to the weakest
-REWARDS = ("clicks", "bounded")
-FIELDS = ("arms", "users", "epsilon", "delta", "rho", "rate", "gap", "means", "trust", "rewards")
-MOST_ARMS, MOST_USERS = 1000, 10**12
+REWARDS = ("clicks", "bounded", "heavy")
+SOURCES = ("means", "rate", "data")  # of what is known of the arms
+FIELDS = (*SOURCES, "arms", "users", "epsilon", "delta", "rho", "gap", "trust", "rewards", "moment", "contributions")
+MOST_ARMS, MOST_USERS, MOST_CONTRIBUTIONS = 1000, 10**12, 10**6
+TRIES = 8  # draws for an order that is wanted, as some are the same
 DIGITS = 9  # of means, so that scaling leaves no rounding in keys
 
 
@@ -31,7 +34,10 @@ class Question:
     Attributes
     ----------
     means: the best arm at a place that the content of the question draws.
-    rewards: clicks (0 or 1) or bounded (Beta with these means, concentration 2).
+    rewards: clicks (0 or 1), bounded (Beta with these means, concentration 2), or heavy (Pareto with these means and a
+        finite moment of order `moment`, the largest number known to the policy).
+    contributions: how many rewards one user gives; `epsilon`, `delta` and `rho` are about all of them.
+    past: rewards that were observed, drawn again with replacement in place of a law.
     nearby: factors of all gaps at which the answer is repeated: half and twice, or the ends of a range of gaps.
     """
 
@@ -42,26 +48,75 @@ class Question:
     rho: float | None = None
     trust: str = "central"
     rewards: str = "clicks"
+    moment: float | None = None
+    contributions: int = 1
+    past: Past | None = None
     nearby: tuple[float, float] = (0.5, 2.0)
 
     @property
     def promise(self) -> Guarantee:
-        """The guarantee that a policy must imply."""
+        """The guarantee about one reward that a policy must imply, so that one user has that of the question.
+
+        By group privacy m rewards have m epsilon and delta sum_(i < m) e^(i epsilon), or m^2 rho.
+        """
+        many, scope = self.contributions, TRUSTS[self.trust]
+        epsilon = self.epsilon / many
         if self.rho is not None:
-            return Guarantee.concentrated(self.rho, self.epsilon, TRUSTS[self.trust])
-        return Guarantee(self.epsilon, self.delta, TRUSTS[self.trust])
+            return Guarantee.concentrated(self.rho / many**2, epsilon, scope)
+        return Guarantee(epsilon, self.delta / sum(math.exp(i * epsilon) for i in range(many)), scope)
+
+    @property
+    def instance(self) -> Setting:
+        """The values of a config that make the instance."""
+        means = ("instance.means", list(self.means))
+        if self.past is not None and self.rewards == "bounded":
+            values, counts = (list(map(list, part)) for part in (self.past.values, self.past.counts))
+            return (("instance", "empirical"), ("instance.values", values), ("instance.counts", counts))
+        if self.moment is not None:
+            return (("instance", "pareto"), means, ("instance.v", round(self.moment - 1, DIGITS)))
+        return (("instance", "bernoulli" if self.rewards == "clicks" else "beta"), means)
 
     @property
     def uniform(self) -> float:
         """Expected reward that pulling all arms equally often loses: users times the mean gap."""
         return self.users * (max(self.means) - math.fsum(self.means) / len(self.means))
 
+    def orders(self, most: int) -> list[tuple[int, ...]]:
+        """Up to `most` different orders in which to play the arms, the present one first, others drawn at random.
+
+        Two orders are the same if all means are.
+        """
+        draw, different = np.random.default_rng(seed_of(self.means)), {self.means: tuple(range(len(self.means)))}
+        for _ in range(TRIES * most):
+            order = tuple(map(int, draw.permutation(len(self.means))))
+            if len(different) < most:
+                different.setdefault(tuple(self.means[arm] for arm in order), order)
+        return list(different.values())
+
+    def in_order(self, order: Sequence[int]) -> "Question":
+        """The same with arm order[i] in place i."""
+        past = None if self.past is None else self.past.in_order(order)
+        return replace(self, means=tuple(self.means[arm] for arm in order), past=past)
+
     def with_gaps(self, factor: float) -> "Question":
-        """The same with all distances to the second best mean times `factor`, cut to [0, 1]; places stay."""
+        """The same with all distances to the second best mean times `factor`, cut to what rewards may be; places stay.
+
+        Rewards that were observed become Beta ones.
+        """
         second = sorted(self.means)[-2]
-        low, high = (0.0, 1.0) if self.rewards == "clicks" else (1e-6, 1 - 1e-6)
+        low, high = {"clicks": (0.0, 1.0), "bounded": (1e-6, 1 - 1e-6), "heavy": (1e-6, math.inf)}[self.rewards]
         moved = (round(second + (mean - second) * factor, DIGITS) for mean in self.means)
-        return replace(self, means=tuple(min(max(mean, low), high) for mean in moved))
+        return replace(self, means=tuple(min(max(mean, low), high) for mean in moved), past=None)
+
+    def with_budget(self, factor: float) -> "Question":
+        """The same with `factor` times epsilon, and the square of it times rho; delta stays."""
+        rho = None if self.rho is None else self.rho * factor**2
+        return replace(self, epsilon=self.epsilon * factor, rho=rho)
+
+    @property
+    def weaker(self) -> list[str]:
+        """Weaker trusts than that of the question, the strongest first."""
+        return list(TRUSTS)[list(TRUSTS).index(self.trust) + 1 :]
 
 
 def question(**fields: Any) -> Question:
@@ -70,41 +125,68 @@ def question(**fields: Any) -> Question:
     for name in given:
         if name not in FIELDS:
             raise UserError(f"{name}: unknown field; {nearest(name, FIELDS)}")
-    rewards = _choice(given, "rewards", REWARDS, "clicks")
     trust = _choice(given, "trust", tuple(TRUSTS), "central")
     users = _whole(given, "users", 2, MOST_USERS)
-    means, nearby = _means(given, rewards)
+    sources = [name for name in SOURCES if name in given]
+    if len(sources) != 1:
+        raise UserError("means: give one of means=[...], rate with arms and gap, or data=file.csv")
+    for name, source in (("gap", "rate"), ("arms", "rate")):
+        if name in given and source not in given:
+            raise UserError(f"{name}: leave it out beside {sources[0]}, which says it")
+    heavy = given.get("rewards") == "heavy"
+    if "data" in given and "rewards" in given and not heavy:
+        raise UserError("rewards: leave it out beside data, which says it, or say heavy")
+    past = read_past(given["data"], heavy) if "data" in given else None
+    rewards = past.rewards if past is not None else _choice(given, "rewards", REWARDS, "clicks")
+    nearby = (0.5, 2.0)
+    if "rate" in given:
+        means, nearby = _of_rate(given, rewards)
+    else:
+        means = past.means if past is not None else _of_list(given["means"])
+        _check(means, rewards, sources[0])
     if users < len(means):
         raise UserError(f"users: must be at least the {len(means)} arms, got {users}")
+    moment = _moment(given, rewards)
     epsilon, rho = _budget(given)
     delta = _number(given, "delta", 0.0, 1.0, 0.0)
     if rho is not None and delta:
         raise UserError("delta: leave it out beside rho, which says more")
-    values = np.array(means)
-    seed = int.from_bytes(hashlib.sha256(repr(sorted(means)).encode()).digest()[:8], "big")
-    means = tuple(map(float, np.random.default_rng(seed).permutation(np.sort(values))))
-    return Question(means, users, epsilon, delta, rho, trust, rewards, nearby)
+    many = _whole({"contributions": 1} | given, "contributions", 1, MOST_CONTRIBUTIONS)
+    order = np.random.default_rng(seed_of(means)).permutation(np.argsort(means, kind="stable"))
+    means = tuple(float(round(means[arm], DIGITS)) for arm in order)
+    past = None if past is None else past.in_order(order)
+    return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby)
 
 
-def _means(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...], tuple[float, float]]:
-    """The means in any order, and the factors of nearby gaps."""
-    sources = [name for name in ("means", "rate") if name in given]
-    if len(sources) != 1:
-        raise UserError("means: give one of means=[...], or rate with arms and gap")
-    if sources == ["rate"]:
-        return _of_rate(given)
-    for name in ("gap", "arms"):
-        if name in given:
-            raise UserError(f"{name}: leave it out beside {sources[0]}, which says it")
-    means = _of_list(given["means"])
-    if not all(0 <= mean <= 1 for mean in means) or (rewards == "bounded" and not all(0 < mean < 1 for mean in means)):
-        inside = "(0, 1)" if rewards == "bounded" else "[0, 1]"
-        raise UserError(f"{sources[0]}: means must be in {inside}, got {shown(list(means))}")
+def seed_of(means: Sequence[float]) -> int:
+    """A seed that follows from the means, in any order."""
+    return int.from_bytes(hashlib.sha256(repr(sorted(means)).encode()).digest()[:8], "big")
+
+
+def _check(means: Sequence[float], rewards: str, source: str) -> None:
+    """Refuse means outside the range of rewards, too few or too many, or two that are the largest."""
+    inside, good = {
+        "clicks": ("[0, 1]", all(0 <= mean <= 1 for mean in means)),
+        "bounded": ("(0, 1)", all(0 < mean < 1 for mean in means)),
+        "heavy": ("(0, 1e9)", all(0 < mean < 1e9 for mean in means)),
+    }[rewards]
+    if not good:
+        raise UserError(f"{source}: means must be in {inside}, got {shown(list(means))}")
     if not 2 <= len(means) <= MOST_ARMS:
-        raise UserError(f"{sources[0]}: must have 2 to {MOST_ARMS} arms, got {len(means)}")
+        raise UserError(f"{source}: must have 2 to {MOST_ARMS} arms, got {len(means)}")
     if sorted(means)[-1] == sorted(means)[-2]:
-        raise UserError(f"{sources[0]}: one arm must be the best, two have the mean {max(means):g}")
-    return tuple(round(mean, DIGITS) for mean in means), (0.5, 2.0)
+        raise UserError(f"{source}: one arm must be the best, two have the mean {max(means):g}")
+
+
+def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
+    if rewards != "heavy":
+        if "moment" in given:
+            raise UserError("moment: only for rewards=heavy")
+        return None
+    moment = _number(given, "moment", 1.0, 2.0, 1.5)
+    if moment == 1:
+        raise UserError("moment: must be above 1: the order of a moment of the rewards that is finite, as 1.5")
+    return moment
 
 
 def _of_list(means: Any) -> tuple[float, ...]:
@@ -114,24 +196,29 @@ def _of_list(means: Any) -> tuple[float, ...]:
         raise UserError(f"means: must be a list of numbers, as [0.03,0.033], got {shown(means)}") from None
 
 
-def _of_rate(given: Mapping[str, Any]) -> tuple[tuple[float, ...], tuple[float, float]]:
+def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...], tuple[float, float]]:
     """One arm of mean rate + gap, of three or more one of rate - gap, all others `rate`.
 
     A range of gaps is answered at its geometric middle.
     """
     arms = _whole(given, "arms", 2, MOST_ARMS)
-    rate = _number(given, "rate", 0.0, 1.0)
+    rate = _number(given, "rate", 0.0, 1.0 if rewards != "heavy" else 1e9)
     ends = given.get("gap")
     ends = [ends, ends] if not isinstance(ends, Sequence) or isinstance(ends, str) else list(ends)
     if len(ends) != 2:
         raise UserError(f"gap: must be a number or [low,high], got {shown(given['gap'])}")
-    low, high = (_number({"gap": end}, "gap", 0.0, 1.0) for end in ends)
-    if not 0 < low <= high or rate + high > 1 or (arms > 2 and rate < high):
-        raise UserError(f"gap: must be above 0, low before high, rate - gap and rate + gap in 0..1, got {shown(ends)}")
+    low, high = (_number({"gap": end}, "gap", 0.0, 1.0 if rewards != "heavy" else 1e9) for end in ends)
+    most = math.inf if rewards == "heavy" else 1.0
+    if not 0 < low <= high or rate + high > most or (arms > 2 and rate < high):
+        raise UserError(
+            f"gap: must be above 0, low before high, rate - gap and rate + gap in 0..{most:g}, got {shown(ends)}"
+        )
     middle = math.sqrt(low * high)
     nearby = (0.5, 2.0) if low == high else (low / middle, high / middle)
     worst = [round(rate - middle, DIGITS)] if arms > 2 else []
-    return (round(rate + middle, DIGITS), *[rate] * (arms - 1 - len(worst)), *worst), nearby
+    means = (round(rate + middle, DIGITS), *[rate] * (arms - 1 - len(worst)), *worst)
+    _check(means, rewards, "rate")
+    return means, nearby
 
 
 def _budget(given: Mapping[str, Any]) -> tuple[float, float | None]:

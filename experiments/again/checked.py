@@ -6,7 +6,6 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -22,7 +21,7 @@ from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed
 from experiments.simulate import simulate_block
 from experiments.simulate.provenance import machine
-from experiments.store import complete_places, read_cells
+from experiments.store import places_of_plan, read_cells
 from experiments.store.place import Place
 from experiments.store.stored import Stored
 
@@ -92,10 +91,10 @@ def sample_of(stored: Stored, place: Place, overrides: Sequence[str]) -> Sample:
     return Sample(place, tuple(overrides), stored.at(numbers), tuple(platforms), stored.headline, seconds)
 
 
-def samples_of(overrides: Sequence[str], config_dirs: Sequence[Path]) -> list[Sample]:
+def samples_of(overrides: list[str], composer: Composer) -> list[Sample]:
     """A sample of every cell that `overrides` ask for. Raises `UserError` if some are not stored."""
-    planned = plan(overrides, Composer(config_dirs))
-    places = complete_places(planned)
+    planned = plan([overrides], composer)[0]
+    places = places_of_plan(planned)
     cells = zip(read_cells(planned, places), places, strict=True)
     return [sample_of(stored, place, overrides) for stored, place in cells]
 
@@ -137,9 +136,7 @@ def differences(sample: Sample) -> list[Difference]:
 
 def _planned(command: CommandLine) -> list[Sample]:
     """A sample of every cell of all jobs, each cell once: of several samples that from most replications."""
-    lists = joblib.Parallel(n_jobs=command.workers)(
-        delayed(samples_of)(job, command.config_dirs) for job in command.jobs
-    )
+    lists = joblib.Parallel(n_jobs=command.workers)(delayed(samples_of)(job, command.composer) for job in command.jobs)
     every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
     return list({sample.cell.key: sample for sample in every}.values())
 

@@ -2,20 +2,20 @@
 
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from experiments.again.comparison import difference
 from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.plan import folder, published_folder
-from experiments.config.values import whole_number
-from experiments.errors import UserError
+from experiments.errors import UserError, whole_number
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.simulate.playing import playing
 from experiments.simulate.second_play import SecondPlays, require_same
 from experiments.store import Store
-from experiments.store.place import trusted
+from experiments.store.place import trusted_cell
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
 
@@ -28,18 +28,18 @@ def known(key: str, store: Store) -> Known:
         return Known.of_failure(failures.path(key), failed)
     place = store.find(key)
     if place is not None:
-        return Known.of_stored(place.file, trusted(place))
+        return Known.of_stored(place.file, trusted_cell(place))
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 
-def _replayed(cell: Cell, replication: int, stored: Replications | None) -> Iterable[str]:
+def _replayed(cell: Cell, config: Mapping[str, Any], replication: int, stored: Replications | None) -> Iterable[str]:
     """Simulate a replication and describe the result, line by line. Raises whatever the policy raises."""
     with playing(cell):
         block = simulate_block(cell, replication, replication + 1)
     if cell.own:
         plays = SecondPlays()
         try:
-            again = plays.ask(cell, [replication + 1, replication]).result()
+            again = plays.ask(cell, config, [replication + 1, replication]).result()
         finally:
             plays.close()
         require_same(cell, block.rows, [replication], again)
@@ -64,7 +64,7 @@ def replay() -> None:
         cell = cell_of(key, recorded)
         print(f"{cell.identity}, as in {recorded.file}")
         try:
-            for line in _replayed(cell, replication, recorded.contents):
+            for line in _replayed(cell, recorded.config, replication, recorded.contents):
                 print(line, flush=True)
         except Exception:  # the error of the policy is what the user wants to see
             traceback.print_exc()

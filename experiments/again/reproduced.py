@@ -11,14 +11,15 @@ from pathlib import Path
 from experiments.again.comparison import Agreement, Comparison, Replayed, compare, difference
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.plan import Plan, folder, merge
-from experiments.config.progress import duration
-from experiments.simulate import look_up, run_on
+from experiments.config.progress import readable_duration
+from experiments.errors import UserError
+from experiments.simulate import look_up
 from experiments.simulate.complete import runner_of
 from experiments.simulate.provenance import machine
 from experiments.store import Store, stored_cells
-from experiments.store.stored import Replications, Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Replications, Stored
 
+IDENTICAL = "every bit is the same"
 EXPENSIVE = 20  # policies that `reproduce` names with their time
 
 
@@ -39,34 +40,44 @@ def reproduce() -> None:
     took = dict.fromkeys(map(_folder, plans), 0.0)
     of_policy = Counter[str]()  # seconds
     different = rounded = 0
-    with _reproduced(command) as scratch:
-        run_on(runner_of(plans), look_up(requests, scratch), scratch)
+    with scratch_store(command) as scratch:
+        runner_of(plans).run(look_up(requests, scratch), scratch)
         for request in requests:
             before, after = stored[request.cell.key], scratch.read(request.cell)
-            assert after is not None
+            if after is None:
+                raise UserError(f"{scratch.root}: has no results of the jobs; reproduce_dir= must be on all machines")
             seconds = sum(run["seconds"] for run in after.footer["runs"])
             took[folder_of[request.cell.key]] += seconds
             of_policy[request.cell.policy.name] += seconds
-            if not (apart := difference(before, after)):
-                continue
-            if (compared := _rounded(before, after)) is not None and compared.agreement is Agreement.SAME:
-                rounded += 1
-                continue
-            different += 1
-            evidence = f": {compared.evidence}" if compared else ""
-            print(f"{request.cell.identity} ({request.cell.key}): {apart}{_other_platform(before)}{evidence}")
+            said = same_again(before, after)
+            rounded += said.agreement is Agreement.SAME and said.evidence != IDENTICAL
+            if said.agreement is not Agreement.SAME:
+                different += 1
+                print(f"{request.cell.identity} ({request.cell.key}): {said.evidence}")
     for names, spent in [("on one core", took.items()), ("most expensive policies", of_policy.most_common(EXPENSIVE))]:
-        print(f"{names}: " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in spent))
+        print(f"{names}: " + ", ".join(f"{name} {readable_duration(seconds)}" for name, seconds in spent))
     print(
-        f"{len(requests)} cells simulated again in {duration(time.perf_counter() - began)}: "
+        f"{len(requests)} cells simulated again in {readable_duration(time.perf_counter() - began)}: "
         f"{len(requests) - different - rounded} identical, "
         f"{rounded} the same but for rounding, {different} different"
     )
     sys.exit(1 if different else 0)
 
 
+def same_again(before: Stored, after: Stored) -> Comparison:
+    """Whether all replications `before` are the same when they are simulated again: bit by bit, else as in `check`."""
+    apart = difference(before, after)
+    if not apart:
+        return Comparison(Agreement.SAME, IDENTICAL)
+    rounded = _rounded(before, after)
+    if rounded is not None and rounded.agreement is Agreement.SAME:
+        return rounded
+    evidence = f": {rounded.evidence}" if rounded else ""
+    return Comparison(Agreement.DIFFERENT, f"{apart}{_other_platform(before)}{evidence}")
+
+
 @contextmanager
-def _reproduced(command: CommandLine) -> Iterator[Store]:
+def scratch_store(command: CommandLine) -> Iterator[Store]:
     """Where cells are simulated again: the `reproduce_dir`, else a temporary folder."""
     if command.config.reproduce_dir is not None:
         store = Store(folder(command.config, "reproduce_dir"))

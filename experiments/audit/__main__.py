@@ -15,7 +15,7 @@ from experiments.config.command_line import exit_on_user_error, read_command_lin
 from experiments.errors import UserError
 
 
-def as_text(row: AuditRow) -> str:
+def row_as_text(row: AuditRow) -> str:
     """A row as text, a line for each column that is not empty."""
     values = {name: value for name, value in dataclasses.asdict(row).items() if not _silent(value)}
     return "\n".join(f"{name:16} {_shown(value)}" for name, value in values.items())
@@ -42,7 +42,7 @@ def main() -> None:
                 f"policy={row.policy}: promises nothing; declare a guarantee with a finite epsilon and a scope, "
                 "see bandits.guarantees"
             )
-        print(as_text(row), flush=True)
+        print(row_as_text(row), flush=True)
         print()
 
 

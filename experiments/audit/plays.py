@@ -15,14 +15,12 @@ from bandits.audit.ledger import Domain
 from bandits.audit.pairs import Pair, most_telling, pairs
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
-from bandits.foreign_draws import foreign_generator
 from bandits.learner import Learner
 from bandits.policies.base import Policy
 from experiments.audit.reaction import Reaction, generator
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
-from experiments.own_code.own_source import files_of
 from experiments.own_code.user_code import in_words, is_own
 from experiments.simulate.worker import prepare
 
@@ -56,23 +54,21 @@ def plays(
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
     any inputs: half as many plays first search for the pair of inputs that shows the most. If the arms of either never
-    vary with the rng, the inputs are a pair that changes them, if there is one. Classes that take their noise from a
-    generator with a fixed seed are refused. `noise` multiplies the noise, see `bandits.audit.planted`.
+    vary with the rng, the inputs are a pair that changes them, if there is one. `noise` multiplies the noise, see
+    `bandits.audit.planted`.
     """
     require_playable(policy)
     limits = limits_of(policy, arms, horizon, domain)
     player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
     neighbours = policy.guarantee.neighbours
     own = is_own(getattr(policy, "policy", policy))  # which `GivenMoments` plays
-    found = pairs(arms, horizon, neighbours, limits) if own else []
-    if own:
-        player.require_noise_of_rng(found[0].tables[0])
+    able = pairs(arms, horizon, neighbours, limits) if own else []
     chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
     if chosen is None and not own:
         tables = neighbouring_tables(arms, horizon, neighbours, limits)
         return Plays(player.both(tables, runs, player.identity), "", player.made)
     if chosen is None:
-        chosen = found[most_telling(found, runs // 2, partial(player.looked_at, found))]
+        chosen = able[most_telling(able, runs // 2, partial(player.looked_at, able))]
     return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
 
 
@@ -98,42 +94,26 @@ class _Player:
         tasks = [
             (tables[side], min(BLOCK, runs - begin), f"{identity} {side}", begin // BLOCK) for side, begin in blocks
         ]
-        found: tuple[list[IntArray], list[IntArray]] = [], []
+        samples: tuple[list[IntArray], list[IntArray]] = [], []
         with Progress("playing", {"runs": 2 * runs}) as progress:
             for (side, _), block in zip(blocks, self._played(tasks), strict=True):
-                found[side].append(progress.after(block, runs=len(block)))
-        return np.concatenate(found[0]), np.concatenate(found[1])
+                samples[side].append(progress.after(block, runs=len(block)))
+        return np.concatenate(samples[0]), np.concatenate(samples[1])
 
-    def looked_at(self, found: Sequence[Pair], wanted: list[int], runs: int, number: int) -> list[tuple[Any, Any]]:
+    def looked_at(self, of_pairs: Sequence[Pair], wanted: list[int], runs: int, number: int) -> list[tuple[Any, Any]]:
         """`runs` plays on both tables of the `wanted` pairs, in round `number` of a search."""
         tasks = [
-            (found[pair].tables[side], runs, f"{self.identity} pair {pair} {side}", number)
+            (of_pairs[pair].tables[side], runs, f"{self.identity} pair {pair} {side}", number)
             for pair in wanted
             for side in (0, 1)
         ]
         blocks = list(self._played(tasks))
         return list(zip(blocks[::2], blocks[1::2], strict=True))
 
-    def require_noise_of_rng(self, table: FloatArray) -> None:
-        """Raise `UserError` if the noise comes from a generator whose seed is the same in every play."""
-        files = {str(file) for file in files_of([type(self.policy)])}
-
-        def play(number: int) -> None:
-            block = _block(os.getpid(), self.policy, table, 1, f"{self.identity} seeds", number, self.convention)
-            if isinstance(block, Exception):
-                raise block
-
-        foreign = foreign_generator(play, files)
-        if foreign:
-            raise UserError(
-                f"{self.policy.name}: makes the generator {foreign} in every play, so that anyone who has "
-                "the code knows its noise; use the rng that is passed"
-            )
-
     def _played(self, tasks: Sequence[tuple[FloatArray, int, str, int]]) -> Iterator[IntArray]:
         calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention, self.noise) for task in tasks)
-        with closing(results(calls, self.workers)) as found:
-            for block in found:
+        with closing(results(calls, self.workers)) as blocks:
+            for block in blocks:
                 if isinstance(block, Exception):
                     raise block
                 self.made += len(block)

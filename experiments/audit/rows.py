@@ -25,15 +25,15 @@ from bandits.policies.base import Policy
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
+from bandits.trials import noise_is_elsewhere
 from experiments.audit.plays import limits_of, plays
 from experiments.audit.power import BELIEVED, Audit, Power, playable
 from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
-from experiments.config.compose import Composer
-from experiments.config.overrides import PARTS
-from experiments.config.values import whole_number
-from experiments.errors import UserError, nearest
-from experiments.own_code.user_code import is_own
+from experiments.config.compose import PARTS, Composer
+from experiments.errors import UserError, nearest, whole_number
+from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
@@ -137,10 +137,11 @@ def audit(
     Without `horizon=` among the overrides it is the least horizon, from `least` steps on, at which arms depend on
     rewards. Sampled runs are divided among `workers` processes; the numbers do not depend on how many.
     """
-    config = composer.choose(composed := composer.compose(overrides), {}).config
+    composed = composer.compose(overrides)
+    config = composed.config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
-    policy: Learner[Any] = build(config, "policy", files, Learner)
-    instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
+    instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
     holding = {"arms": about, "horizon": config, "runs": about}
     arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
@@ -150,6 +151,8 @@ def audit(
     level = PROMISED[policy.guarantee.scope]
     level = level if about.level is None else _word(about, "level", Level)
     played, made, power, private = policy, 0, None, policy.guarantee.private
+    if private and is_own(policy):
+        _require_noise_of_rng(policy, arms, horizon)
     try:
         if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
             played = GivenMoments.of(policy, instance)
@@ -161,16 +164,16 @@ def audit(
             raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
         failure = _failure(about)
         cost = cost_at(level, played, arms, horizon, domain, convention)
-        asked = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
+        audited = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
         if runs:
             require_runs(runs, failure)
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
             made = sampled.made
             if private:
-                power = asked.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
+                power = audited.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
         elif private and cost.verdict(policy.guarantee) in BELIEVED:
-            power = asked.by_bounds(cost)
+            power = audited.by_bounds(cost)
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, cost, level, domain, convention, arms, horizon)
@@ -186,6 +189,28 @@ def audit(
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
     return row
+
+
+def _require_noise_of_rng(policy: Learner[Any], arms: int, horizon: int) -> None:
+    """Raise `UserError` for a class of the user whose noise does not come from the generator that it is given."""
+    (elsewhere,) = results([delayed(_noise_is_elsewhere)(policy, arms, horizon)], 2)  # it may end its process
+    if isinstance(elsewhere, str):
+        raise UserError(f"{policy.name}: {elsewhere}")
+    if elsewhere:
+        raise UserError(
+            f"{policy.name}: its arms depend on rewards and never on the rng that is passed: its noise comes from "
+            "elsewhere, and anyone who has the code knows it; use the rng that is passed"
+        )
+
+
+def _noise_is_elsewhere(policy: Learner[Any], arms: int, horizon: int) -> bool | str:
+    """Whether it is; or what the class raises instead of playing, in words."""
+    try:
+        return noise_is_elsewhere(policy, arms, horizon)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return in_words(error)
 
 
 def chosen_horizon(policy: Any, arms: int, least: int, domain: Domain, convention: Convention) -> int | None:
@@ -221,8 +246,8 @@ def row_of(
     """A privacy cost as a row."""
     claimed = policy.guarantee
     bounds, _ = cost.bounds_of(claimed)
-    found = bounds or cost.epsilon or cost.delta
-    assert found is not None
+    bound = bounds or cost.epsilon or cost.delta
+    assert bound is not None
     values = {
         field.name: getattr(policy, field.name)
         for field in dataclasses.fields(policy)  # type: ignore[arg-type]
@@ -250,11 +275,11 @@ def row_of(
         paper_verdict=_verdict(policy.paper_guarantee, claimed, cost, level),
         verdict=_verdict(claimed, claimed, cost, level),
         slack=cost.slack(claimed) if claimed.private else math.nan,
-        method=found.method,
-        error=found.error,
-        failure=found.failure,
-        runs=found.runs,
-        witness=found.witness,
+        method=bound.method,
+        error=bound.error,
+        failure=bound.failure,
+        runs=bound.runs,
+        witness=bound.witness,
     )
 
 
@@ -269,7 +294,7 @@ def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: L
     return cost.verdict(promise)
 
 
-def judged(row: AuditRow) -> AuditRow:
+def with_verdicts(row: AuditRow) -> AuditRow:
     """The row with `NO_VERDICT` where nothing that is released depends on a reward, as in a table made before."""
     if row.witness != NOTHING.witness or row.deciding[1] != 0 or row.verdict not in BELIEVED:
         return row

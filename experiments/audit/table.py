@@ -13,7 +13,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
-from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit, judged
+from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit, with_verdicts
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError, nearest
 from experiments.store.results_file import CHECKSUM, checksum
@@ -29,19 +29,19 @@ def cases_of(folder: Path) -> list[dict[str, Any]]:
     """The cases in `audits.yaml` of a user's folder, and one for each policy there that it does not name."""
     path = folder / "audits.yaml"
     listed = cases(path) if path.exists() else []
-    known = {case["policy"] for case in listed}
+    policies = {case["policy"] for case in listed}
     names = sorted(file.stem for file in (folder / "policy").glob("*.yaml"))
-    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in known]
+    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in policies]
 
 
 def cases(path: Path) -> list[dict[str, Any]]:
     """Every combination of keys and values that a file of audits lists."""
-    found = []
+    combined = []
     for sweep in _sweeps(path):
         lists = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
         axes = [[(key, value) for value in values] for key, values in lists.items()]
-        found += [{"budget.epsilon": 1, **dict(case)} for case in itertools.product(*axes)]
-    return found
+        combined += [{"budget.epsilon": 1, **dict(case)} for case in itertools.product(*axes)]
+    return combined
 
 
 def _sweeps(path: Path) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def stored_audits(path: Path = ROWS) -> list[AuditRow]:
     if written is not None and written != _digest(table):
         raise UserError(f"{path}: damaged: its rows were changed since they were written; run: make audit")
     rows = table.to_pandas(use_threads=False).to_dict("records")
-    return [judged(AuditRow(**{str(name): value for name, value in row.items()})) for row in rows]
+    return [with_verdicts(AuditRow(**{str(name): value for name, value in row.items()})) for row in rows]
 
 
 def store(rows: Sequence[AuditRow], path: Path) -> None:
@@ -112,10 +112,14 @@ def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[Audi
 
     Raises `ParameterError` for a name that is not a column of any row.
     """
-    known = {name for row in rows for name in row.columns}
+    columns = {name for row in rows for name in row.columns}
     for name in conditions:
-        if name not in known:
-            raise ParameterError(f"rows.{name}", f"no audit has {name}; {nearest(name, known)}")
-    found = [row for row in rows if all(matches(row.columns.get(name), of) for name, of in conditions.items())]
-    asked = [(name, value) for name, of in conditions.items() for value in (of if isinstance(of, list) else [of])]
-    return found if all(any(matches(row.columns.get(name), value) for row in found) for name, value in asked) else []
+        if name not in columns:
+            raise ParameterError(f"rows.{name}", f"no audit has {name}; {nearest(name, columns)}")
+    chosen = [row for row in rows if all(matches(row.columns.get(name), value) for name, value in conditions.items())]
+    wanted = [
+        (name, value)
+        for name, values in conditions.items()
+        for value in (values if isinstance(values, list) else [values])
+    ]
+    return chosen if all(any(matches(row.columns.get(name), value) for row in chosen) for name, value in wanted) else []

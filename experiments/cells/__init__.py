@@ -12,13 +12,13 @@ from experiments.cells.weighted import WeightedCell
 
 def _kinds() -> dict[str, type[Cell]]:
     """Every kind of cell by its record."""
-    found = {}
+    kinds = {}
     for item in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{item.name}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Cell) and hasattr(value, "record"):
-                found[value.record] = value
-    return found
+                kinds[value.record] = value
+    return kinds
 
 
 KINDS = _kinds()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError, checkpoint_grid
 from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
-from experiments.own_code.own_source import digest_of
+from experiments.own_code.own_source import code_of
 
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose
@@ -67,14 +67,14 @@ class Cell(ABC):
 
     A kind defines the record that a replication leaves behind, and all that tables, figures and checks need to know of
     it, in one file of this package. `recorded` is about how many checkpoints of a curve are kept; it changes no other
-    number.
+    number. With a `seed` other than 0 it has other random numbers; results with such are never published.
 
     Raises `ParameterError` if the policy cannot learn from the instance, or refuses it, and for a horizon
     below 1 or beyond the `longest` of its kind.
 
     Attributes
     ----------
-    record: the name of what a replication leaves behind; "regret" is left out of identities and footers.
+    record: the name of what a replication leaves behind; "regret" is left out of identities.
     fields: its columns in a results file, besides `replication`; those in `optional` may be missing, as NaN.
     repeatable: whether another replication gives new information; if not, the numbers are computed exactly.
     resolution: the absolute difference of computed numbers that another processor may make.
@@ -89,6 +89,7 @@ class Cell(ABC):
     policy: Learner[Any]
     horizon: int
     recorded: int = RECORDED
+    seed: int = 0
 
     record: ClassVar[str]
     fields: ClassVar[dict[str, pa.DataType]]
@@ -163,19 +164,20 @@ class Cell(ABC):
         """What the cell is, as canonical JSON, parameters at their default left out. Seeds follow from it."""
         content = {"instance": _describe(self.instance), "policy": _describe(self.policy), "horizon": self.horizon}
         kind = {} if self.record == "regret" else {"record": self.record}
-        return json.dumps(content | kind, sort_keys=True)
+        seed = {"seed": self.seed} if self.seed else {}
+        return json.dumps(content | kind | seed, sort_keys=True)
 
     @cached_property
     def own(self) -> tuple[type[Any], ...]:
         """The classes from outside this repository among those of the policy, the instance and their parts."""
-        parts = [*_parts(self.policy), *_parts(self.instance)]
+        parts = [*parts_of(self.policy), *parts_of(self.instance)]
         classes = dict.fromkeys(map(type, parts))
         return tuple(cls for cls in classes if cls.__module__.partition(".")[0] != "bandits")
 
     @cached_property
     def code(self) -> str | None:
-        """A digest of the source of its `own` classes; None if it has none, or their source is in no file."""
-        return digest_of(self.own) if self.own else None
+        """A digest of the files that its `own` classes may depend on; None if it has none, or they are in no file."""
+        return code_of(self.own) if self.own else None
 
     @cached_property
     def key(self) -> str:
@@ -204,7 +206,8 @@ class Cell(ABC):
             "delta": guarantee.delta,
             "scope": guarantee.scope.value,
             "horizon": self.horizon,
-            **({} if self.record == "regret" else {"record": self.record}),
+            "record": self.record,
+            **({"random_seed": self.seed} if self.seed else {}),
         }
 
     @property
@@ -245,12 +248,12 @@ def is_part(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and hasattr(value, "name")
 
 
-def _parts(part: Any) -> Iterator[Any]:
+def parts_of(part: Any) -> Iterator[Any]:
     """An instance or policy, and all parts within it."""
     yield part
     for item in dataclasses.fields(part):
         if is_part(getattr(part, item.name)):
-            yield from _parts(getattr(part, item.name))
+            yield from parts_of(getattr(part, item.name))
 
 
 def parameters_of(part: Any) -> dict[str, Any]:

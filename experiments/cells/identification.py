@@ -17,7 +17,7 @@ from experiments.cells.regret import RegretCell
 NO_ARM = -1
 
 
-def wrong_arm(cell: Cell, rows: Rows) -> Values:
+def _wrong_arm(cell: Cell, rows: Rows) -> Values:
     """Whether the arm that was returned is not the best, or none was."""
     best = np.flatnonzero(cell.instance.gaps == 0)  # type: ignore[attr-defined]
     return np.asarray(~np.isin(rows["arm"], best))
@@ -38,7 +38,7 @@ class IdentificationCell(Cell):
     unit: ClassVar[str] = "pulls"
     quantities: ClassVar[dict[str, Quantity]] = {
         "identification_samples": Quantity(RegretCell.quantities["identification_samples"].label, column("samples")),
-        "wrong_arm": Quantity(RegretCell.quantities["wrong_arm"].label, wrong_arm),
+        "wrong_arm": Quantity(RegretCell.quantities["wrong_arm"].label, _wrong_arm),
     }
     tables: ClassVar[dict[str, Schema]] = {"identified": Schema(("samples", "arm"))}
 
@@ -57,8 +57,8 @@ class IdentificationCell(Cell):
 
     def replicate(self, replication: int) -> dict[str, Any]:
         policy, instance = cast(Identifier, self.policy), cast(Instance, self.instance)
-        found = policy.simulate(instance, self.horizon, stream(self.identity, replication))
-        return {"samples": found.samples, "arm": NO_ARM if found.arm is None else found.arm}
+        answer = policy.simulate(instance, self.horizon, stream(self.identity, replication))
+        return {"samples": answer.samples, "arm": NO_ARM if answer.arm is None else answer.arm}
 
     @staticmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:

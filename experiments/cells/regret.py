@@ -18,14 +18,14 @@ from bandits.seeds import stream
 from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, check_curves
 
 
-def final_regret(cell: Cell, rows: Rows) -> Values:
+def _final_regret(cell: Cell, rows: Rows) -> Values:
     """Pseudo-regret at the horizon."""
     return np.asarray(rows["regret"][:, -1])
 
 
 def regret_ratio(cell: Cell, rows: Rows) -> Values:
     """Regret x epsilon / log K: bounded where the rate is log(K) / epsilon."""
-    return np.asarray(final_regret(cell, rows) * cell.columns["epsilon"] / math.log(cell.arms))
+    return np.asarray(_final_regret(cell, rows) * cell.columns["epsilon"] / math.log(cell.arms))
 
 
 def identification_samples(cell: Cell, rows: Rows) -> Values:
@@ -33,7 +33,7 @@ def identification_samples(cell: Cell, rows: Rows) -> Values:
     return np.asarray(rows["pulls"].sum(axis=1) - _lead(rows["pulls"]))
 
 
-def wrong_arm(cell: Cell, rows: Rows) -> Values:
+def _wrong_arm(cell: Cell, rows: Rows) -> Values:
     """Whether an elimination policy was left with an arm that is not the best, or with more than one."""
     gaps, pulls = cell.instance.gaps, rows["pulls"]  # type: ignore[attr-defined]
     return np.asarray((_lead(pulls) == 0) | (gaps[pulls.argmax(axis=1)] > 0))
@@ -58,8 +58,26 @@ def suboptimal_pulls(cell: Cell, rows: Rows) -> Values:
     return np.asarray(rows["pulls"][:, gaps > 0].sum(axis=1))
 
 
+def nash_regret(cell: Cell, rows: Rows) -> Values:
+    """The best mean less the geometric mean over all steps of the means of the arms pulled, of each run.
+
+    Nash regret (Barman, Khan, Maiti and Sawarni 2023) has expected means at each step in the geometric mean, which
+    final pulls do not say; it is at most the best mean less e^(the mean over runs of the logarithm of ours).
+
+    Raises `ParameterError` where a mean is not known or below 0.
+    """
+    means = getattr(cell.instance, "mean_rewards", None)
+    if means is None or (np.asarray(means) < 0).any():
+        raise ParameterError("value", f"nash_regret is for arms with means of at least 0, not {cell.instance.name}")
+    shares = rows["pulls"] / rows["pulls"].sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        logs = np.log(means)
+    used = np.where(shares > 0, shares * np.where(shares > 0, logs, 0.0), 0.0)
+    return np.asarray(np.max(means) - np.exp(used.sum(axis=1)))
+
+
 OF_REGRET = {  # of every kind that records regret against time
-    "regret": Quantity("mean regret at the horizon", final_regret),
+    "regret": Quantity("mean regret at the horizon", _final_regret),
     "regret_ratio": Quantity("regret × ε / log K", regret_ratio),
 }
 
@@ -68,7 +86,10 @@ OF_REGRET = {  # of every kind that records regret against time
 class RegretCell(Cell):
     """Simulated regret: pseudo-regret at checkpoints, and final pulls of every arm (or group of equal arms).
 
-    Raises `ParameterError` also if the horizon is shorter than one pull of every arm of a bandit.
+    Where the order of the arms matters to the policy, every run has them in a random order (`Learner.order_matters`).
+
+    Raises `ParameterError` also if the horizon is shorter than one pull of every arm of a bandit, and if the arms would
+    need an order that the instance cannot give them.
     """
 
     record: ClassVar[str] = "regret"
@@ -82,9 +103,10 @@ class RegretCell(Cell):
     quantities: ClassVar[dict[str, Quantity]] = {
         **OF_REGRET,
         "identification_samples": Quantity("mean pulls until one arm is left", identification_samples),
-        "wrong_arm": Quantity("share of runs with a wrong arm", wrong_arm),
+        "wrong_arm": Quantity("share of runs with a wrong arm", _wrong_arm),
         "best_arm_behind": Quantity("share of runs with the best arm behind", best_arm_behind),
         "suboptimal_pulls": Quantity("mean pulls of suboptimal arms", suboptimal_pulls),
+        "nash_regret": Quantity("mean Nash regret of a run", nash_regret),
     }
     tables: ClassVar[dict[str, Schema]] = {"curves": Schema(("t", "regret")), "pulls": Schema(("pulls",), "arm")}
 
@@ -92,6 +114,8 @@ class RegretCell(Cell):
         super().__post_init__()
         if isinstance(self.instance, Instance) and self.horizon < self.arms:
             raise ParameterError("horizon", f"must be at least the number of arms, {self.arms}, got {self.horizon}")
+        if self.policy.order_matters:
+            self.instance.in_order(np.arange(self.arms))
 
     @classmethod
     def records(cls, instance: Environment, policy: Learner[Any], exact: bool) -> bool:
@@ -102,8 +126,12 @@ class RegretCell(Cell):
         instance = cast(Instance | FullInformation, self.instance)
         policy = cast(Policy | FullInformationPolicy, self.policy)
         checkpoints = self.checkpoints.copy()  # a policy may change its own
-        pulls = policy.simulate(instance, self.horizon, checkpoints, stream(self.identity, replication))  # type: ignore[arg-type]  # `faces` was checked
+        rng = stream(self.identity, replication)
+        order = rng.permutation(self.arms) if policy.order_matters else None
+        faced = instance if order is None else instance.in_order(order)
+        pulls = policy.simulate(faced, self.horizon, checkpoints, rng)  # type: ignore[arg-type]  # `faces` was checked
         check_pulls(pulls, checkpoints, len(instance.gaps))
+        pulls = pulls if order is None else pulls[:, np.argsort(order)]
         return {"t": checkpoints, "regret": regret(pulls, instance.gaps), "pulls": pulls[-1]}
 
     @staticmethod
@@ -120,7 +148,7 @@ def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
     """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""
     shape = (len(checkpoints), arms)
     if not isinstance(pulls, np.ndarray) or pulls.shape != shape or not np.issubdtype(pulls.dtype, np.integer):
-        found = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
-        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {found}")
+        got = f"{pulls.dtype} of shape {pulls.shape}" if isinstance(pulls, np.ndarray) else type(pulls).__name__
+        raise ValueError(f"simulate must return whole numbers of shape (checkpoints, arms) = {shape}, got {got}")
     if (pulls[:1] < 0).any() or (pulls[1:] < pulls[:-1]).any() or (pulls.sum(axis=1) != checkpoints).any():
         raise ValueError("the pulls that simulate returns must not decrease and must add up to the step at checkpoints")

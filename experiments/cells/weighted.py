@@ -11,7 +11,7 @@ import pyarrow as pa
 from bandits import ParameterError
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Environment, Learner
-from bandits.policies.batched_index import PrivateDivergence
+from bandits.policies.batched_index import ZCDPKLUCB, PrivateDivergence
 from bandits.rare_runs import TRUE_SHARE, Tilts, tilts_for, weighted_runs
 from bandits.seeds import stream
 from experiments.cells.base import RECORDED, ROUNDING, Cell, Quantity, Rows, Schema, Values, check_finite, column
@@ -28,10 +28,11 @@ def effective(cell: Cell, rows: Rows) -> Values:
 
 @dataclass(frozen=True)
 class WeightedCell(Cell):
-    """Weighted runs of DP-KLUCB or DP-IMED on Bernoulli arms; a replication is the mean over `BLOCK` runs.
+    """Weighted runs of DP-KLUCB, DP-IMED or zCDP-KLUCB on Bernoulli arms; a replication is the mean over `BLOCK` runs.
 
     `regret` is the mean of weight x pseudo-regret at the horizon: unbiased, so that the mean over replications is.
     `weight` is the mean weight, 1 in expectation, and `squares` the mean of (weight x regret)^2.
+    Where the order of the arms matters to the policy (`Learner.order_matters`), every block has them in a random one.
 
     Raises `ParameterError` for other policies and instances, and if `recorded` is set: no curve is recorded.
     """
@@ -56,7 +57,7 @@ class WeightedCell(Cell):
         if not can_be_weighted(self.instance, self.policy):
             pair = f"{self.policy.name} on {self.instance.name}"
             raise ParameterError(
-                "weighted", f"is for DP-KLUCB and DP-IMED on Bernoulli arms, not {pair}; leave it false"
+                "weighted", f"is for DP-KLUCB, DP-IMED and zCDP-KLUCB on Bernoulli arms, not {pair}; leave it false"
             )
         if self.recorded != RECORDED:
             raise ParameterError("recorded", "has no meaning where runs are weighted; leave it out")
@@ -68,15 +69,18 @@ class WeightedCell(Cell):
         return False  # chosen by the key `weighted`
 
     def replicate(self, replication: int) -> dict[str, Any]:
-        means, rule = cast(BernoulliInstance, self.instance).mean_rewards, cast(PrivateDivergence, self.policy).rule
-        runs = weighted_runs(means, self.horizon, rule, self.tilts, BLOCK, stream(self.identity, replication))
+        rule, rng = cast(PrivateDivergence | ZCDPKLUCB, self.policy).rule, stream(self.identity, replication)
+        means = cast(BernoulliInstance, self.instance).mean_rewards
+        if self.policy.order_matters:  # one random order for a block, whose mean is unbiased all the same
+            means = rng.permutation(means)
+        runs = weighted_runs(means, self.horizon, rule, self.tilts, BLOCK, rng)
         terms = runs.weights * runs.regret
         return {"regret": runs.mean, "weight": float(runs.weights.mean()), "squares": float((terms**2).mean())}
 
     @cached_property
     def tilts(self) -> Tilts:
         """The tilted laws from which runs are drawn; finding them takes longer than a block of runs."""
-        rule = cast(PrivateDivergence, self.policy).rule
+        rule = cast(PrivateDivergence | ZCDPKLUCB, self.policy).rule
         return tilts_for(cast(BernoulliInstance, self.instance).mean_rewards, self.horizon, rule)
 
     @staticmethod
@@ -98,7 +102,7 @@ class WeightedCell(Cell):
 
 def can_be_weighted(instance: Environment, policy: Learner[Any]) -> bool:
     """Whether runs of the policy on the instance can be weighted."""
-    return isinstance(instance, BernoulliInstance) and isinstance(policy, PrivateDivergence)
+    return isinstance(instance, BernoulliInstance) and isinstance(policy, PrivateDivergence | ZCDPKLUCB)
 
 
 def plain_runs_suffice(cell: Cell) -> bool:
@@ -112,4 +116,4 @@ def weighted_of(cell: Cell) -> WeightedCell | None:
     """The cell of weighted runs that the mean regret of `cell` rests on; None if plain runs suffice or none can be."""
     if plain_runs_suffice(cell) or not can_be_weighted(cell.instance, cell.policy):
         return None
-    return WeightedCell(cell.instance, cell.policy, cell.horizon)
+    return WeightedCell(cell.instance, cell.policy, cell.horizon, seed=cell.seed)

@@ -4,6 +4,8 @@
     python -m experiments.claims paper=sajed2019
     python -m experiments.claims id=by-5x results_dir=elsewhere
     python -m experiments.claims --config-dir mine             # with mine/claims/*.yaml
+    python -m experiments.claims strict=true                   # compare with results/verdicts.jsonl, see `written.py`
+    python -m experiments.claims accept=true                   # write that file
 
 A claim is judged in one or many settings, such as one for each instance and epsilon. A ledger is all claims in one
 folder; all its intervals together are to miss with probability at most 5 % (Bonferroni), which is proved for shares of
@@ -40,12 +42,12 @@ have failed, with the measured noise and the correction for many settings. If th
 in half of all cases.
 """
 
+from experiments.claims import written
 from experiments.claims.files import Claim, Erratum, claims, errata
 from experiments.claims.judge import judge_claim, judge_claims
 from experiments.claims.results import Results
-from experiments.claims.settings import Setting, Standing
-from experiments.claims.summary import summary
-from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
+from experiments.claims.settings import Setting, SettingOutcome
+from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome, counts_in_words
 
 __all__ = [
     "Claim",
@@ -55,10 +57,11 @@ __all__ = [
     "Outcome",
     "Results",
     "Setting",
-    "Standing",
+    "SettingOutcome",
     "claims",
+    "counts_in_words",
     "errata",
     "judge_claim",
     "judge_claims",
-    "summary",
+    "written",
 ]

@@ -6,31 +6,17 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from experiments.claims import written
+from experiments.claims.choice import claims_named, overrides_of_cells
 from experiments.claims.files import Claim, claims
-from experiments.claims.judge import judge_claim
-from experiments.claims.results import Results
-from experiments.claims.summary import summary
-from experiments.claims.verdicts import ClaimVerdict
+from experiments.claims.judge import judge_claims
+from experiments.claims.results import CannotJudgeError, Results
+from experiments.claims.verdicts import ClaimVerdict, counts_in_words
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
-from experiments.errors import UserError, nearest
-
-CHOOSING = ("paper", "id")  # keys that choose claims; every other override is one of the cells
+from experiments.errors import UserError, flag
 
 
-def chosen(known: Sequence[Claim], paper: str | None, name: str | None) -> list[Claim]:
-    """The claims of a paper, of a name, or all. Raises `UserError` if there are none."""
-    for key, word, words in (("paper", paper, [claim.paper for claim in known]), ("id", name, [c.id for c in known])):
-        if word is not None and word not in words:
-            raise UserError(f"{key}={word}: unknown {key}; {nearest(str(word), words)}")
-    picked = [claim for claim in known if paper in (None, claim.paper) and name in (None, claim.id)]
-    if not picked:
-        raise UserError(
-            f"id={name}: no claim of {paper}; {nearest(str(name), [c.id for c in known if c.paper == paper])}"
-        )
-    return picked
-
-
-def as_text(verdict: ClaimVerdict) -> str:
+def verdict_as_text(verdict: ClaimVerdict) -> str:
     """A verdict in a few lines."""
     further = {"Power": verdict.power, "Note": verdict.note}
     paragraphs = [verdict.claim, verdict.evidence, *(f"{name}: {text}" for name, text in further.items() if text)]
@@ -38,11 +24,27 @@ def as_text(verdict: ClaimVerdict) -> str:
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])
 
 
-def write(verdicts: Sequence[ClaimVerdict], file: str) -> None:
-    """Write every setting of every verdict as CSV. Raises `UserError`."""
-    each = [verdict.table.assign(paper=verdict.paper, id=verdict.id) for verdict in verdicts]
+def decided_by(claim: Claim, results: Results) -> str:
+    """What a verdict rests on, and the commands that draw it and make it again, in a few lines."""
     try:
-        pd.concat(each).to_csv(file, index=False)
+        cells = len(claim.cells(results))
+    except CannotJudgeError as lacking:
+        return f"  Decided by cells that are not stored: {lacking}"
+    if not claim.experiments:
+        return "  Decided by what is computed or audited: make audit"
+    figures = [name for name in claim.experiments if results.has_figure(name)]
+    lines = [f"  Decided by {cells} cells of {', '.join(claim.experiments)}"]
+    if figures:
+        lines.append(f'  Drawn by: make figures FIG="{" ".join(figures)}"')
+    lines.append(f"  Simulated and judged again by: make reproduce CLAIM={claim.id}")
+    return "\n".join(lines)
+
+
+def _write_csv(verdicts: Sequence[ClaimVerdict], file: str) -> None:
+    """Write every setting of every verdict as CSV. Raises `UserError`."""
+    tables = [verdict.table.assign(paper=verdict.paper, id=verdict.id) for verdict in verdicts]
+    try:
+        pd.concat(tables).to_csv(file, index=False)
     except OSError as error:
         raise UserError(f"csv={file}: cannot be written: {error.strerror or error}") from error
 
@@ -51,18 +53,35 @@ def main() -> None:
     """Entry point of `python -m experiments.claims`."""
     file, sys.argv[1:] = file_given("csv", sys.argv[1:])
     command = read_command_line("judge")
+    strict, accept = (flag(command.config, key) for key in ("strict", "accept"))
+    if (strict or accept) and command.config_dirs:
+        raise UserError("--config-dir: strict=true and accept=true are about the claims of this repository alone")
     judged: list[ClaimVerdict] = []
+    problems: list[str] = []
     for job in command.jobs:
-        overrides = [text for text in job if text.partition("=")[0] not in CHOOSING]
-        results = Results(command.composer, overrides)
+        results = Results(command.composer, overrides_of_cells(job))
+        every = claims(command.config_dirs)
+        picked = claims_named(every, command.value(job, "paper"), command.value(job, "id"))
         verdicts = []
-        for claim in chosen(claims(command.config_dirs), command.value(job, "paper"), command.value(job, "id")):
-            verdicts.append(judge_claim(claim, results))
-            print(as_text(verdicts[-1]), flush=True)
-        print(summary(verdicts))
+        for claim, verdict in zip(picked, judge_claims(picked, results), strict=True):
+            verdicts.append(verdict)
+            if not (strict or accept):
+                print(verdict_as_text(verdict), flush=True)
+                if command.value(job, "id") is not None:
+                    print(decided_by(claim, results))
+        print(counts_in_words(verdicts))
         judged += verdicts
+        if strict:
+            problems += written.outdated(written.read_verdicts(), written.forms_of(verdicts))
+        if accept:
+            written.write_verdicts(every, written.read_verdicts() | written.forms_of(verdicts))
     if file is not None and judged:
-        write(judged, file)
+        _write_csv(judged, file)
+    for problem in problems:
+        print(f"{written.FILE}: {problem}")
+    if problems:
+        print(f"{len(problems)} verdicts out of date; run: {written.COMMAND}, then: python -m scripts.docs claims")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from experiments.cells import QUANTITIES
 from experiments.claims.forms import TwoSides, limits, of_ratio
 from experiments.claims.results import Results, apart, values_for_mean
 from experiments.claims.settings import Setting
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 
 Samples = tuple[FloatArray, FloatArray]
 
@@ -40,8 +40,10 @@ class ExtraGrowth(TwoSides):
                 ends: tuple[Samples, Samples] = (more[second], less[second]), (more[first], less[first])
                 steps.append(({**where, self.along: f"{first:g} to {second:g}"}, ends))
         require(bool(steps), "along", self.along, "a column in several values of which both agree")
-        asked = limits(self.at_least, self.at_most)
-        return [of_ratio(where, intervals.difference_ratio(*ends, error / len(steps)), *asked) for where, ends in steps]
+        allowed = limits(self.at_least, self.at_most)
+        return [
+            of_ratio(where, intervals.difference_ratio(*ends, error / len(steps)), *allowed) for where, ends in steps
+        ]
 
     def _samples(self, cells: Cells) -> dict[float, FloatArray]:
         """The quantity of each run at each value of the column."""

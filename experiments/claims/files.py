@@ -14,11 +14,13 @@ from omegaconf.errors import OmegaConfBaseException
 
 from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
+from experiments.claims.results import Results
 from experiments.claims.settings import FAMILY
 from experiments.config.build import read
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.config.papers import papers
 from experiments.errors import UserError, nearest
+from experiments.store.stored import Cells
 
 Chosen = Literal["before the data", "after the data", "as run"]
 FORMS: dict[str, type[Form]] = {
@@ -79,6 +81,14 @@ class Claim:
         """The experiments whose cells its forms judge, each once."""
         return tuple(dict.fromkeys(name for form in self.forms.values() for name in getattr(form, "experiments", ())))
 
+    def cells(self, results: Results) -> Cells:
+        """The stored cells that its forms are about, with the weighted runs that means rest on.
+
+        None if it is computed or audited. Raises `CannotJudgeError` if some are not stored.
+        """
+        cells = Cells.of(form.cells(results) for form in self.forms.values())
+        return Cells([*cells, *(cell.weighted for cell in cells if cell.weighted is not None)])
+
     @property
     def by_our_threshold(self) -> bool:
         """Whether it is a claim of the paper, judged by a threshold of ours."""
@@ -113,9 +123,9 @@ class _Entry:
     def error(self, key: str, problem: str) -> UserError:
         return UserError(f"{self.file}: {self.name}: {key}: {problem}")
 
-    def build(self, of: type[Any], keys: Mapping[str, Any], beside: Iterable[str] = ()) -> Any:
+    def build(self, form: type[Any], keys: Mapping[str, Any], beside: Iterable[str] = ()) -> Any:
         """The dataclass `of` from `keys`; `beside` are further ones that an entry may have. Raises `UserError`."""
-        return read(of, keys, self.error, beside)
+        return read(form, keys, self.error, beside)
 
 
 def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
@@ -123,11 +133,11 @@ def claims(config_dirs: Iterable[Path] = ()) -> list[Claim]:
 
     Each folder is a separate ledger, so that a user's claim changes no verdict of this repository.
     """
-    found = {file: [_claim(entry, file.stem) for entry in _entries(file)] for file in _files("claims", config_dirs)}
-    sharing = Counter(file.parent for file, of_file in found.items() for claim in of_file if claim.estimates)
+    of_files = {file: [_claim(entry, file.stem) for entry in _entries(file)] for file in _files("claims", config_dirs)}
+    sharing = Counter(file.parent for file, of_file in of_files.items() for claim in of_file if claim.estimates)
     return [
         replace(claim, error=FAMILY / (sharing[file.parent] * len(claim.forms))) if claim.estimates else claim
-        for file, of_file in found.items()
+        for file, of_file in of_files.items()
         for claim in of_file
     ]
 
@@ -143,9 +153,9 @@ def errata(config_dirs: Iterable[Path] = ()) -> list[Erratum]:
 
 def _files(folder: str, config_dirs: Iterable[Path]) -> list[Path]:
     """The files in `folder`, one for each paper: papers in their order, then any others."""
-    found = [file for place in (CONF, *config_dirs) for file in sorted((place / folder).glob("*.yaml"))]
+    files = [file for place in (CONF, *config_dirs) for file in sorted((place / folder).glob("*.yaml"))]
     order = list(papers(config_dirs))
-    return sorted(found, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
+    return sorted(files, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
 
 
 def _entries(file: Path) -> Iterator[_Entry]:
@@ -176,9 +186,9 @@ def _claim(entry: _Entry, paper: str) -> Claim:
         raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
-    known = {item.name for item in dataclasses.fields(FORMS[test])}
+    fields = {item.name for item in dataclasses.fields(FORMS[test])}
     for name, differing in variants.items():
-        for key in (key for key in differing if key in known - FORMS[test].places):
+        for key in (key for key in differing if key in fields - FORMS[test].places):
             problem = "a variant may not change what is claimed, only where it is tested; write a claim of its own"
             raise entry.error(f"variants.{name}.{key}", problem)
     beside = {*about, "test", "variants"}
@@ -201,7 +211,9 @@ def _require_origins(entry: _Entry, claim: Claim) -> None:
         raise entry.error("threshold", f"missing; whose is {keys}: paper or ours?")
     limited = bool(claim.condition) or len(claim.forms) > 1
     if limited and not claim.condition_chosen:
-        of = "condition" if claim.condition else "variants"
-        raise entry.error("condition_chosen", f"missing; when was {of} chosen: {' or '.join(typing.get_args(Chosen))}?")
+        what = "condition" if claim.condition else "variants"
+        raise entry.error(
+            "condition_chosen", f"missing; when was {what} chosen: {' or '.join(typing.get_args(Chosen))}?"
+        )
     if claim.condition_chosen and not limited:
         raise entry.error("condition_chosen", "there is neither a condition nor a variant")

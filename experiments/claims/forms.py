@@ -25,15 +25,14 @@ from experiments.claims.results import (
     Results,
     apart,
     groups,
-    labels,
+    labels_of_cells,
     pick,
     values_for_mean,
     values_of,
 )
 from experiments.claims.settings import FAMILY, Range, Setting
 from experiments.intervals import Interval
-from experiments.store.stored import Stored, require_quantity
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored, require_quantity
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,10 @@ class Form(ABC):
         words = {key for key in ("at_least", "at_most") if isinstance(given.get(key), str)}
         return tuple(key for key, value in given.items() if value not in (None, 0, 1) and key not in words)
 
+    def cells(self, results: Results) -> Cells:
+        """The cells that its settings are about; none for what is computed or audited. Raises as `settings`."""
+        return Cells([])
+
     @abstractmethod
     def settings(self, results: Results, error: float) -> list[Setting]:
         """One setting for each comparison; any of their intervals misses with probability `error` at most.
@@ -90,6 +93,16 @@ class NotJudged(Form):
 
     def settings(self, results: Results, error: float) -> list[Setting]:
         return []
+
+
+class Filtered(Form):
+    """A form about the cells of its `experiments` that meet its `filter`."""
+
+    experiments: tuple[str, ...]
+    filter: Conditions
+
+    def cells(self, results: Results) -> Cells:
+        return pick(results.cells(self.experiments), self.filter, "filter")
 
 
 def limits(at_least: float | None, at_most: float | None) -> tuple[float, float]:
@@ -126,6 +139,9 @@ class TwoSides(Form):
         below = groups(pick(cells, self.denominator, "denominator"), self.by)
         return {key: (above[key], below[key]) for key in above if key in below}
 
+    def cells(self, results: Results) -> Cells:
+        return Cells.of(cells for sides in self.sides(results).values() for cells in sides)
+
 
 @dataclass(frozen=True)
 class Ratio(TwoSides):
@@ -141,9 +157,9 @@ class Ratio(TwoSides):
         pairs = [(key, *pair) for key, sides in self.sides(results).items() for pair in itertools.product(*sides)]
         require(bool(pairs), "by", list(self.by), "columns in which some numerator and denominator agree")
         self._check(pairs)
-        asked = limits(self.at_least, self.at_most)
+        allowed = limits(self.at_least, self.at_most)
         return [
-            compared(self._labels(key, top, bottom), top, bottom, self.quantity, error / len(pairs), asked)
+            _compared(self._labels(key, top, bottom), top, bottom, self.quantity, error / len(pairs), allowed)
             for key, top, bottom in pairs
         ]
 
@@ -151,7 +167,7 @@ class Ratio(TwoSides):
         """The labels of a pair: the columns in which both agree, and those for which a condition has several values."""
         where = dict(zip(self.by, key, strict=True))
         for name in (name for name in dict.fromkeys((*self.numerator, *self.denominator)) if name not in self.by):
-            several = [isinstance(of.get(name), list) for of in (self.numerator, self.denominator)]
+            several = [isinstance(filters.get(name), list) for filters in (self.numerator, self.denominator)]
             if all(several):
                 where |= {f"{name} above": top.columns[name], f"{name} below": bottom.columns[name]}
             elif any(several):
@@ -167,9 +183,9 @@ class Ratio(TwoSides):
         apart([bottom for _, _, bottom in pairs], below, seen)
 
 
-def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
+def _ratio_of_means(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     """The interval of the ratio of two means; exact if both cells are."""
-    above, below = (values_for_mean(of, quantity).astype(float) for of in (top, bottom))
+    above, below = (values_for_mean(cell, quantity).astype(float) for cell in (top, bottom))
     if top.exact and bottom.exact:
         return intervals.exactly(float(above[0] / below[0]))
     if bottom.exact:
@@ -179,11 +195,11 @@ def ratio(top: Stored, bottom: Stored, quantity: str, error: float) -> Interval:
     return intervals.ratio(above, below, error)
 
 
-def compared(
-    where: Labels, top: Stored, bottom: Stored, quantity: str, error: float, asked: tuple[float, float]
+def _compared(
+    where: Labels, top: Stored, bottom: Stored, quantity: str, error: float, allowed: tuple[float, float]
 ) -> Setting:
     """The setting that compares the ratio of two cells with the limits `asked`."""
-    setting = of_ratio(where, ratio(top, bottom, quantity, error), *asked)
+    setting = of_ratio(where, _ratio_of_means(top, bottom, quantity, error), *allowed)
     return replace(setting, same=the_same([top, bottom], quantity))
 
 
@@ -199,7 +215,7 @@ def the_same(cells: Sequence[Stored], quantity: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Monotone(Form):
+class Monotone(Filtered):
     """Along a column, the mean `quantity` of neighbours among the cells that agree in `by` rises or falls.
 
     Equal means pass, and so does a step in the wrong direction by less than the share `ties`.
@@ -225,7 +241,7 @@ class Monotone(Form):
 
     def settings(self, results: Results, error: float) -> list[Setting]:
         steps: list[tuple[Labels, Stored, Stored]] = []
-        for key, group in groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by).items():
+        for key, group in groups(self.cells(results), self.by).items():
             axis = [cell.number(self.along) for cell in group]
             apart(group, axis)
             ordered = [cell for _, cell in sorted(zip(axis, group, strict=True), key=lambda pair: pair[0])]
@@ -233,14 +249,15 @@ class Monotone(Form):
                 ends = f"{first.word(self.along):g} to {second.word(self.along):g}"
                 steps.append(({**dict(zip(self.by, key, strict=True)), self.along: ends}, first, second))
         require(bool(steps), "along", self.along, "a column with several values in some group")
-        asked = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
+        allowed = (1 - self.ties, math.inf) if self.direction == "increasing" else (-math.inf, 1 + self.ties)
         return [
-            compared(where, second, first, self.quantity, error / len(steps), asked) for where, first, second in steps
+            _compared(where, second, first, self.quantity, error / len(steps), allowed)
+            for where, first, second in steps
         ]
 
 
 @dataclass(frozen=True)
-class Growth(Form):
+class Growth(Filtered):
     """The relative growth of mean regret over a `stretch` of time: its increase over its value at the beginning.
 
     `stretch` is in shares of the horizon; for both ends the last checkpoint up to there is used. 0 means constant
@@ -266,15 +283,17 @@ class Growth(Form):
     def measures(self) -> str:
         return "growth of mean regret"
 
+    def cells(self, results: Results) -> Cells:
+        cells = super().cells(results)
+        left_out = [] if self.without is None else pick(cells, self.without, "without")
+        return cells.only(lambda cell: cell not in left_out)
+
     def settings(self, results: Results, error: float) -> list[Setting]:
-        cells = pick(results.cells(self.experiments), self.filter, "filter")
-        if self.without is not None:
-            left_out = pick(cells, self.without, "without")
-            cells = cells.only(lambda cell: cell not in left_out)
-        asked = limits(self.at_least, self.at_most)
+        cells = self.cells(results)
+        allowed = limits(self.at_least, self.at_most)
         return [
-            self._setting(where, self._ratio(cell, error / len(cells)), *asked)
-            for where, cell in zip(labels(cells), cells, strict=True)
+            self._setting(where, self._ratio(cell, error / len(cells)), *allowed)
+            for where, cell in zip(labels_of_cells(cells), cells, strict=True)
         ]
 
     @staticmethod
@@ -282,7 +301,7 @@ class Growth(Form):
         """The ratio of regret at the end of the stretch to that at its beginning, less 1."""
         below, above = scaled(end, 1 + at_least, 1 + at_most)
         return Setting(
-            where, Interval(*(value - 1 for value in end)), at_least, at_most, unseen=Range(below - 1, above - 1)
+            where, type(end)(*(value - 1 for value in end)), at_least, at_most, unseen=Range(below - 1, above - 1)
         )
 
     def _ratio(self, cell: Stored, error: float) -> Interval:
@@ -295,7 +314,7 @@ class Growth(Form):
 
 
 @dataclass(frozen=True)
-class Slope(Form):
+class Slope(Filtered):
     """The power of `x` with which the mean `quantity` grows: least squares of logarithms, for x in `between`.
 
     In place of `between`, `fitted_in` names the {experiment, policy} whose figure fits this slope; its window is used.
@@ -334,19 +353,19 @@ class Slope(Form):
         return f"power of {self.x} in {QUANTITIES[self.quantity]}"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        found = groups(pick(results.cells(self.experiments), self.filter, "filter"), self.by)
+        grouped = groups(self.cells(results), self.by)
         between = self._window(results)
         settings = []
-        for key, group in found.items():
+        for key, group in grouped.items():
             expected = self._expected(key)
             where = dict(zip(self.by, key, strict=True)) or {"x": self.x}
             points = self._points(group, between)
             chance = any(not cell.exact for _, cell in points)
             same = the_same([cell for _, cell in points], self.quantity)
-            share = (error if chance else FAMILY) / len(found)
+            share = (error if chance else FAMILY) / len(grouped)
             interval = self._interval(points, share)
-            asked = expected - self.tolerance, expected + self.tolerance
-            settings.append(Setting(where, interval, *asked, same=same))
+            allowed = expected - self.tolerance, expected + self.tolerance
+            settings.append(Setting(where, interval, *allowed, same=same))
         return settings
 
     def _expected(self, key: tuple[Any, ...]) -> float:
@@ -376,8 +395,8 @@ class Slope(Form):
 
     def _interval(self, points: Sequence[tuple[float, Stored]], error: float) -> Interval:
         values = [values_for_mean(cell, self.quantity).astype(float) for _, cell in points]
-        means = np.array([of.mean() for of in values])
-        deviations = np.array([of.std(ddof=1) / math.sqrt(len(of)) if len(of) > 1 else 0.0 for of in values])
+        means = np.array([runs.mean() for runs in values])
+        deviations = np.array([runs.std(ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else 0.0 for runs in values])
         return self.fit(np.array([x for x, _ in points]), means, error, deviations)
 
     def fit(self, x: FloatArray, y: FloatArray, error: float, deviations: FloatArray) -> Interval:

@@ -13,15 +13,14 @@ from experiments import intervals
 from experiments.audit.table import picked
 from experiments.cells import QUANTITIES, Values
 from experiments.claims.checks import ROUNDING
-from experiments.claims.forms import Form, limits
+from experiments.claims.forms import Filtered, Form, limits
 from experiments.claims.power import counted, in_turn, possible_of, scaled
 from experiments.claims.results import (
     CannotJudgeError,
     Conditions,
     Labels,
     Results,
-    labels,
-    pick,
+    labels_of_cells,
     values_for_mean,
     values_of,
 )
@@ -36,7 +35,7 @@ UNSEEN = 0.05  # our choice: the power of `Never` is the event probability that 
 
 
 @dataclass(frozen=True)
-class Bound(Form):
+class Bound(Filtered):
     """The mean `quantity` is never above what `bound` gives for the `arguments` (or below it, if `side` is lower).
 
     Regret is compared at every checkpoint, for which `t` stands among the arguments.
@@ -60,9 +59,9 @@ class Bound(Form):
         return f"{QUANTITIES[self.quantity]} against {self.bound.rpartition('.')[2]}"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        cells = pick(results.cells(self.experiments), self.filter, "filter")
+        cells = self.cells(results)
         share = error / len(cells)
-        return [self._closest(cell, where, share) for where, cell in zip(labels(cells), cells, strict=True)]
+        return [self._closest(cell, where, share) for where, cell in zip(labels_of_cells(cells), cells, strict=True)]
 
     def _closest(self, cell: Stored, where: dict[str, Any], error: float) -> Setting:
         """The setting of the checkpoint at which the bound is nearest, relative to its size."""
@@ -73,8 +72,8 @@ class Bound(Form):
             if place == 0 or "t" in self.arguments.values():
                 limit = value_of(self.bound, self.arguments, cell, {"t": t})
             interval = intervals.estimate(values, error / len(points))
-            asked = (-math.inf, limit) if self.side == "upper" else (limit, math.inf)
-            setting = self._setting(where, interval, *asked, possible_of(cell, self.quantity, t))
+            allowed = (-math.inf, limit) if self.side == "upper" else (limit, math.inf)
+            setting = self._setting(where, interval, *allowed, possible_of(cell, self.quantity, t))
             settings.append(replace(setting, in_turn=in_turn(cell, self.quantity, t)))
         return min(settings, key=lambda setting: setting.severity)
 
@@ -98,7 +97,7 @@ class Bound(Form):
 
 
 @dataclass(frozen=True)
-class BoundGrowth(Form):
+class BoundGrowth(Filtered):
     """The growth of mean regret over a `stretch` of time, divided by that of `bound`: 1 if regret grows as the bound.
 
     `stretch` is in shares of the horizon; for both ends the last checkpoint up to there is used, for which `t` stands
@@ -128,12 +127,12 @@ class BoundGrowth(Form):
         return f"growth of regret relative to that of {self.bound.rpartition('.')[2]}"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        cells = pick(results.cells(self.experiments), self.filter, "filter")
-        asked = limits(self.at_least, self.at_most)
+        cells = self.cells(results)
+        allowed = limits(self.at_least, self.at_most)
         settings = []
-        for where, cell in zip(labels(cells), cells, strict=True):
+        for where, cell in zip(labels_of_cells(cells), cells, strict=True):
             interval = self._interval(cell, error / len(cells))
-            settings.append(Setting(where, interval, *asked, unseen=scaled(interval, *asked)))
+            settings.append(Setting(where, interval, *allowed, unseen=scaled(interval, *allowed)))
         return settings
 
     def _interval(self, cell: Stored, error: float) -> Interval:
@@ -146,7 +145,7 @@ class BoundGrowth(Form):
 
 
 @dataclass(frozen=True)
-class PullsBound(Form):
+class PullsBound(Filtered):
     """In no run is a suboptimal arm pulled more often than `bound` gives for the `arguments`, where `gap` is the arm's.
 
     For promises that may fail with a probability as small as 1 / T, which runs cannot distinguish from 0: a setting
@@ -169,8 +168,8 @@ class PullsBound(Form):
         return f"most pulls of an arm in any run against {self.bound.rpartition('.')[2]}"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        cells = pick(results.cells(self.experiments), self.filter, "filter")
-        return [self._closest(cell, where) for where, cell in zip(labels(cells), cells, strict=True)]
+        cells = self.cells(results)
+        return [self._closest(cell, where) for where, cell in zip(labels_of_cells(cells), cells, strict=True)]
 
     def _closest(self, cell: Stored, where: dict[str, Any]) -> Setting:
         instance: Any = cell.cell.instance
@@ -180,14 +179,14 @@ class PullsBound(Form):
             most = intervals.exactly(float(cell.pulls[:, arm].max()))
             possible = Range(0.0, float(cell.cell.horizon))
             slack = limit / most.estimate if most.estimate > 0 else math.inf
-            each = possible.high / len(instance.gaps)  # its pulls if all arms are pulled in turn
+            in_turn = possible.high / len(instance.gaps)  # its pulls if all arms are pulled in turn
             there = {**where, "arm": int(arm)}
-            settings.append(Setting(there, most, -math.inf, limit, possible, slack=slack, in_turn=each))
+            settings.append(Setting(there, most, -math.inf, limit, possible, slack=slack, in_turn=in_turn))
         return min(settings, key=lambda setting: setting.severity)
 
 
 @dataclass(frozen=True)
-class Frequency(Form):
+class Frequency(Filtered):
     """The probability of an `event` of the runs; limits are numbers or words of the cell, as beta."""
 
     test: ClassVar[str] = "frequency"
@@ -208,17 +207,18 @@ class Frequency(Form):
         return QUANTITIES[self.event]
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        cells = pick(results.cells(self.experiments), self.filter, "filter")
+        cells = self.cells(results)
         return [
-            self._setting(cell, where, error / len(cells)) for where, cell in zip(labels(cells), cells, strict=True)
+            self._setting(cell, where, error / len(cells))
+            for where, cell in zip(labels_of_cells(cells), cells, strict=True)
         ]
 
     def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
         happened = values_of(cell, self.event)
         require(happened.dtype == bool, "event", self.event, "a quantity that is yes or no")
-        asked = self._limits(cell)
-        unseen = counted(len(happened), *asked, error)
-        return Setting(where, intervals.share(happened, error), *asked, SHARES, unseen)
+        allowed = self._limits(cell)
+        unseen = counted(len(happened), *allowed, error)
+        return Setting(where, intervals.share(happened, error), *allowed, SHARES, unseen)
 
     def _limits(self, cell: Stored) -> tuple[float, float]:
         at_least, at_most = (None if limit is None else cell.number(limit) for limit in (self.at_least, self.at_most))
@@ -261,18 +261,18 @@ class Exceedance(Frequency):
         return f"share of runs with {number} above {self.bound.rpartition('.')[2]}"
 
     def _setting(self, cell: Stored, where: Labels, error: float) -> Setting:
-        limit, values, asked = (
+        limit, values, allowed = (
             value_of(self.bound, self.arguments, cell),
             values_of(cell, self.event),
             self._limits(cell),
         )
         if math.isnan(limit):
-            return Setting(where, Interval(math.nan, math.nan, math.nan), *asked)
+            return Setting(where, Interval(math.nan, math.nan, math.nan), *allowed)
         least, most = possible_of(cell, self.event, cell.cell.horizon)
         possible = Range(float(least > limit), float(most > limit))
-        unseen = counted(len(values), *asked, error)
+        unseen = counted(len(values), *allowed, error)
         slack = self._slack(values, limit, unseen)
-        return Setting(where, intervals.share(values > limit, error), *asked, possible, unseen, slack)
+        return Setting(where, intervals.share(values > limit, error), *allowed, possible, unseen, slack)
 
     @staticmethod
     def _slack(values: Values, limit: float, unseen: Range) -> float:
@@ -303,14 +303,14 @@ class Audited(Form):
         return "share of the paper's promise that an audit keeps"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        found = picked(results.audits(), self.rows)
-        if not found:
+        rows = picked(results.audits(), self.rows)
+        if not rows:
             raise CannotJudgeError(f"no audit for each of {self.rows}; list it in conf/audits.yaml and run make audit")
-        columns = [row.columns for row in found]
+        columns = [row.columns for row in rows]
         keys = dict.fromkeys(["policy", "level", "arms", "horizon", "epsilon"])
-        keys |= dict.fromkeys(name for name in columns[0] if len({str(of.get(name)) for of in columns}) > 1)
-        where = [{name: of[name] for name in keys if of.get(name) is not None} for of in columns]
-        return [self._setting(labels, *row.share) for labels, row in zip(where, found, strict=True)]
+        keys |= dict.fromkeys(name for name in columns[0] if len({str(row.get(name)) for row in columns}) > 1)
+        where = [{name: row[name] for name in keys if row.get(name) is not None} for row in columns]
+        return [self._setting(labels, *row.share) for labels, row in zip(where, rows, strict=True)]
 
     def _setting(self, where: Labels, shown: float, kept: float) -> Setting:
         return Setting(where, Interval(kept, min(shown, kept), kept), at_most=self.at_most * (1 + ROUNDING))

@@ -1,6 +1,6 @@
 """Stored results for claims: cells, selected by conditions on their columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -12,15 +12,16 @@ from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import Values
 from experiments.cells.weighted import plain_runs_suffice
+from experiments.claims.verdicts import FormVerdict
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
 from experiments.means import weighted_runs_of
 from experiments.store import NotStoredError, stored_cells
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 
 Conditions = dict[str, Any]
+Key = tuple[str, str, str]  # paper, id and form
 Labels = dict[str, Any]
 
 
@@ -52,10 +53,14 @@ def values_for_mean(stored: Stored, quantity: str) -> Values:
 
 @dataclass
 class Results:
-    """Stored results; each experiment is planned and read once. `overrides` are those of a command, as results_dir."""
+    """Stored results; each experiment is planned and read once. `overrides` are those of a command, as results_dir.
+
+    `written` are verdicts from the file of them, which are taken where nothing changed.
+    """
 
     composer: Composer
     overrides: Sequence[str] = ()
+    written: Mapping[Key, FormVerdict] = field(default_factory=dict)
     read: dict[str, Cells | CannotJudgeError] = field(default_factory=dict)
 
     def cells(self, experiments: Iterable[str]) -> Cells:
@@ -76,23 +81,27 @@ class Results:
         folders = dict.fromkeys(folder for folder in (config.published_dir, config.results_dir) if folder is not None)
         return [row for folder in folders for row in stored_audits(Path(folder) / ROWS.name)]
 
+    def has_figure(self, name: str) -> bool:
+        """Whether an experiment is drawn."""
+        return self.composer.compose([f"+experiment={name}"]).config.figure is not None
+
     def figure(self, name: str) -> dict[str, Any]:
         """The `figure` of an experiment's config. Raises `ParameterError` if there is none."""
         self._require_known(name)
-        figure = self.composer.compose([f"+experiment={name}"]).config.figure
-        if figure is None:
+        if not self.has_figure(name):
             raise ParameterError("experiment", f"{name} has no figure")
+        figure = self.composer.compose([f"+experiment={name}"]).config.figure
         return cast(dict[str, Any], OmegaConf.to_container(figure, resolve=True))
 
     def _require_known(self, name: str) -> None:
-        known = self.composer.choices("experiment")
-        if name not in known:
-            raise ParameterError("experiments", f"{name} is unknown; {nearest(name, known)}")
+        names = self.composer.choices("experiment")
+        if name not in names:
+            raise ParameterError("experiments", f"{name} is unknown; {nearest(name, names)}")
 
     def _experiment(self, name: str) -> Cells | CannotJudgeError:
         self._require_known(name)
         try:
-            return stored_cells(plan([f"+experiment={name}", *self.overrides], self.composer))
+            return stored_cells(plan([[f"+experiment={name}", *self.overrides]], self.composer)[0])
         except NotStoredError as missing:
             return CannotJudgeError(f"{name}: {missing}")
 
@@ -112,13 +121,15 @@ def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:
     return picked
 
 
-def labels(cells: Cells) -> list[Labels]:
+def labels_of_cells(cells: Cells) -> list[Labels]:
     """For each cell the columns in which the `cells` differ, without lists, which are hard to read."""
-    shown = [name for name in cells.varying() if not any(isinstance(of, list | tuple) for of in cells.values(name))]
+    shown = [
+        name for name in cells.varying() if not any(isinstance(value, list | tuple) for value in cells.values(name))
+    ]
     return [
-        {name: of.columns[name] for name in shown if of.columns.get(name) is not None}
-        or {"instance": of.columns["instance"]}
-        for of in cells
+        {name: stored.columns[name] for name in shown if stored.columns.get(name) is not None}
+        or {"instance": stored.columns["instance"]}
+        for stored in cells
     ]
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from experiments.intervals import Interval
+from experiments.intervals import Approximate, Interval
 
 FAMILY = 0.05  # probability that any interval of a ledger misses, over all settings of all claims
 SAYS_NOTHING = 1e4  # our choice: a bound that is further from the data than needed by this factor says nothing
 
 
-class Standing(StrEnum):
+class SettingOutcome(StrEnum):
     """The result of a setting: its whole interval meets the claim, or violates it, or neither, or nothing could.
 
     `SAME` meets a claim only because all runs that are compared gave the same number, as when no policy got beyond
@@ -27,7 +27,11 @@ class Standing(StrEnum):
     NOT_COVERED = "not covered"
 
 
-COUNTED = (Standing.FAILS, Standing.OPEN, Standing.PASSES)  # only these count for the verdict on a claim
+COUNTED = (
+    SettingOutcome.FAILS,
+    SettingOutcome.OPEN,
+    SettingOutcome.PASSES,
+)  # only these count for the verdict on a claim
 
 
 class Range(NamedTuple):
@@ -63,17 +67,17 @@ class Setting:
     in_turn: float = math.nan
 
     @property
-    def result(self) -> Standing:
+    def result(self) -> SettingOutcome:
         estimate, low, high = self.interval
         if any(map(math.isnan, (estimate, self.at_least, self.at_most))):
-            return Standing.NOT_COVERED
+            return SettingOutcome.NOT_COVERED
         if high < self.at_least or low > self.at_most:
-            return Standing.FAILS
+            return SettingOutcome.FAILS
         if self.at_least <= self.possible.low and self.possible.high <= self.at_most:
-            return Standing.VACUOUS
+            return SettingOutcome.VACUOUS
         if not (self.at_least <= low and high <= self.at_most):
-            return Standing.OPEN
-        return Standing.SAME if self.same else Standing.PASSES
+            return SettingOutcome.OPEN
+        return SettingOutcome.SAME if self.same else SettingOutcome.PASSES
 
     @property
     def margin(self) -> float:
@@ -85,7 +89,9 @@ class Setting:
     @property
     def severity(self) -> tuple[int, float]:
         """For sorting, the worst first: by failing, open, passing, then by margin."""
-        return [*COUNTED, Standing.SAME, Standing.VACUOUS, Standing.NOT_COVERED].index(self.result), self.margin
+        return [*COUNTED, SettingOutcome.SAME, SettingOutcome.VACUOUS, SettingOutcome.NOT_COVERED].index(
+            self.result
+        ), self.margin
 
     @property
     def reach(self) -> float:
@@ -107,7 +113,7 @@ class Setting:
 
         Without learning: if all arms were pulled in turn.
         """
-        if self.result is not Standing.PASSES:
+        if self.result is not SettingOutcome.PASSES:
             return False
         if self.at_least == -math.inf and self.in_turn <= self.at_most:
             return True
@@ -123,7 +129,8 @@ class Setting:
 
     def __str__(self) -> str:
         estimate, low, high = (f"{value:.4g}" for value in self.interval)
-        number = estimate if low == high else f"{estimate} [{low}, {high}]"
+        law = " (approximate)" if isinstance(self.interval, Approximate) else ""  # others hold for every law
+        number = estimate if low == high else f"{estimate} [{low}, {high}]{law}"
         return f"measured {number}, claimed {self._claimed()}"
 
     def _claimed(self) -> str:

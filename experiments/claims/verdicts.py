@@ -1,4 +1,4 @@
-"""Verdicts on claims and their forms, from settings that pass or fail."""
+"""Verdicts on claims and their forms, from settings that pass or fail, and how many there are of each."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from functools import cached_property
 import pandas as pd
 
 from experiments.claims.power import power_of
-from experiments.claims.settings import COUNTED, Setting, Standing
+from experiments.claims.settings import COUNTED, Setting, SettingOutcome
 
-BESIDE = (Standing.NOT_COVERED, Standing.VACUOUS, Standing.SAME)  # settings that do not count
+BESIDE = (SettingOutcome.NOT_COVERED, SettingOutcome.VACUOUS, SettingOutcome.SAME)  # settings that do not count
 
 
 class Outcome(StrEnum):
@@ -35,13 +35,15 @@ JUDGED = (*IN_FAVOUR, Outcome.FAILS, Outcome.UNDECIDED)
 class FormVerdict:
     """The verdict on one form of a claim: its outcome, the settings behind it, and both in words.
 
-    `power` says what result would have turned it, see `experiments.claims.power`.
+    `power` says what result would have turned it, see `experiments.claims.power`, and `judged_by` has digests of its
+    form and of the results behind it, see `experiments.claims.written`.
     """
 
     outcome: Outcome
     summary: str
     settings: Sequence[Setting] = ()
     power: str = ""
+    judged_by: tuple[str, ...] = ("", "")
 
     @property
     def saying_nothing(self) -> tuple[int, int]:
@@ -53,33 +55,33 @@ class FormVerdict:
     def failing(self) -> float:
         """The share of the settings that count in which it fails; 0 if none counts."""
         counted = [setting for setting in self.settings if setting.result in COUNTED]
-        return sum(setting.result is Standing.FAILS for setting in counted) / max(1, len(counted))
+        return sum(setting.result is SettingOutcome.FAILS for setting in counted) / max(1, len(counted))
 
     @classmethod
     def of(cls, settings: Sequence[Setting], measures: str) -> "FormVerdict":
         """Holds if all settings pass, fails if one fails, undecided otherwise; only settings in `COUNTED` count."""
         standings = Counter(setting.result for setting in settings)
         counted = [setting for setting in settings if setting.result in COUNTED]
-        if not counted and standings[Standing.SAME]:
-            text = f"in {_settings(standings[Standing.SAME])} all runs that are compared come to one number"
+        if not counted and standings[SettingOutcome.SAME]:
+            text = f"in {_settings(standings[SettingOutcome.SAME])} all runs that are compared come to one number"
             return cls(Outcome.VACUOUS, text + _beside(standings, BESIDE[:2]), settings)
         if not counted:
-            vacuous = [setting for setting in settings if setting.result is Standing.VACUOUS]
+            vacuous = [setting for setting in settings if setting.result is SettingOutcome.VACUOUS]
             if not vacuous:
                 return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
             nearest = min(vacuous, key=lambda setting: setting.reach)
             low, high = nearest.possible
             text = f"{measures}: {nearest}, while only {low:.4g} to {high:.4g} is possible: no result could have failed"
-            text += f" in any of {_settings(len(vacuous))}{_beside(standings, [Standing.NOT_COVERED])}"
+            text += f" in any of {_settings(len(vacuous))}{_beside(standings, [SettingOutcome.NOT_COVERED])}"
             return cls(Outcome.VACUOUS, _with_place(text, "closest", nearest, len(settings)), settings)
         worst = min(counted, key=lambda setting: setting.severity)
         total = _settings(len(counted))
-        if standings[Standing.FAILS]:
-            outcome, summary = Outcome.FAILS, f"fails in {standings[Standing.FAILS]} of {total}"
-            summary += f", passes in {standings[Standing.PASSES]}" if standings[Standing.PASSES] else ""
-            summary += f", open in {standings[Standing.OPEN]}" if standings[Standing.OPEN] else ""
-        elif standings[Standing.OPEN]:
-            outcome, summary = Outcome.UNDECIDED, f"open in {standings[Standing.OPEN]} of {total}, fails in none"
+        if standings[SettingOutcome.FAILS]:
+            outcome, summary = Outcome.FAILS, f"fails in {standings[SettingOutcome.FAILS]} of {total}"
+            summary += f", passes in {standings[SettingOutcome.PASSES]}" if standings[SettingOutcome.PASSES] else ""
+            summary += f", open in {standings[SettingOutcome.OPEN]}" if standings[SettingOutcome.OPEN] else ""
+        elif standings[SettingOutcome.OPEN]:
+            outcome, summary = Outcome.UNDECIDED, f"open in {standings[SettingOutcome.OPEN]} of {total}, fails in none"
         else:
             outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(counted) > 1 else ''}{total}"
         text = f"{measures}: {worst}: {summary}{_beside(standings, BESIDE)}"
@@ -96,9 +98,9 @@ def _settings(number: int) -> str:
     return f"{number} {'setting' if number == 1 else 'settings'}"
 
 
-def _beside(standings: Mapping[Standing, int], which: Sequence[Standing]) -> str:
+def _beside(standings: Mapping[SettingOutcome, int], which: Sequence[SettingOutcome]) -> str:
     """The settings that do not count, in brackets."""
-    parts = [f"{standings[of]} more are {of}" for of in which if standings.get(of)]
+    parts = [f"{standings[outcome]} more are {outcome}" for outcome in which if standings.get(outcome)]
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -163,7 +165,11 @@ class ClaimVerdict:
     def elsewhere(self) -> dict[str, Outcome]:
         """The variants with another outcome than the main form, without those in which nothing could have failed."""
         (_, main), *variants = self.findings.items()
-        return {name: of.outcome for name, of in variants if of.outcome in JUDGED and of.outcome is not main.outcome}
+        return {
+            name: verdict.outcome
+            for name, verdict in variants
+            if verdict.outcome in JUDGED and verdict.outcome is not main.outcome
+        }
 
     @property
     def says_nothing(self) -> str:
@@ -198,3 +204,50 @@ class ClaimVerdict:
             for form, finding in self.findings.items()
             for setting in finding.settings
         )
+
+
+IN_WORDS = {
+    Outcome.PROVED: "proved",
+    Outcome.HOLDS: "hold",
+    Outcome.HOLDS_UNDER: "hold under a condition",
+    Outcome.FAILS: "fail",
+    Outcome.VACUOUS: "vacuous here",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.CANNOT_BE_JUDGED: "without results",
+    Outcome.NOT_JUDGED: "not judged",
+}
+NOTHING = "says nothing"
+
+
+def counts_in_words(verdicts: Sequence[ClaimVerdict]) -> str:
+    """The count of each outcome, with remarks, and of verdicts that say nothing."""
+    ours = sum(verdict.ours for verdict in verdicts)
+    counted = (
+        (words, [verdict for verdict in verdicts if verdict.outcome is outcome]) for outcome, words in IN_WORDS.items()
+    )
+    counts = ", ".join(
+        f"{len(of_outcome)} {words}{_remarks(of_outcome)}" for words, of_outcome in counted if of_outcome
+    )
+    return f"{len(verdicts)} claims, {ours} of them ours: {counts}.{_says_nothing(verdicts)}"
+
+
+def _remarks(verdicts: Sequence[ClaimVerdict]) -> str:
+    """How many of one outcome have a threshold or reading of ours, a condition chosen after the data, and so on."""
+    counts = {
+        "at a threshold of ours": sum("threshold ours" in verdict.remarks for verdict in verdicts),
+        "in a reading of ours": sum("reading ours" in verdict.remarks for verdict in verdicts),
+        "chosen after the data": sum("chosen after the data" in verdict.remarks for verdict in verdicts),
+    }
+    if any(verdict.outcome is Outcome.FAILS for verdict in verdicts):
+        counts["with a variant that holds"] = sum(Outcome.HOLDS in verdict.elsewhere.values() for verdict in verdicts)
+    counted = ", ".join(f"{number} {words}" for words, number in counts.items() if number)
+    return f" ({counted})" if counted else ""
+
+
+def _says_nothing(verdicts: Sequence[ClaimVerdict]) -> str:
+    """How many verdicts in favour say nothing, in all settings or in some."""
+    wholly = sum(verdict.says_nothing == NOTHING for verdict in verdicts)
+    partly = sum(bool(verdict.says_nothing) for verdict in verdicts) - wholly
+    if not wholly and not partly:
+        return ""
+    return f" Verdicts in favour that say nothing: {wholly} in all settings, {partly} in some."

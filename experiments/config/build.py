@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
-from experiments.config.values import shown, truth, whole_number
-from experiments.errors import UserError, nearest
+from experiments.config.compose import Keys, followed_reference, node_at, resolved
+from experiments.errors import UserError, nearest, shown, truth, whole_number
 from experiments.own_code.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
@@ -24,57 +21,44 @@ EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see
 ABOUT = ("_target_", EXCUSE)  # keys that are not parameters
 
 
-def build(config: DictConfig, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
-    """The object that the node `group` of `config` describes, a dataclass of the given `kind`.
+def build(keys: Keys, group: str, files: Mapping[str, Path], kind: type[Built]) -> Built:
+    """The object that the node `group` of a config describes, a dataclass of the given `kind`.
 
     `files` says where each config group was read from. Raises `UserError` that names the file and the key.
     """
-    return typing.cast(Built, build_resolved(config, group, resolved(config, group, files), files, kind))
+    given = resolved(keys, group, f" ({group} {files[group]})")
+    return typing.cast(Built, build_resolved(keys, group, given, files, kind))
 
 
-def resolved(config: DictConfig, group: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """The keys and values of a node, references resolved. Raises `UserError`, which names the key that cannot be."""
-    node: DictConfig = config[group]
-    try:
-        return typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
-    except OmegaConfBaseException as error:
-        for name in map(str, node):
-            try:
-                node[name]
-            except OmegaConfBaseException as of_name:
-                raise UserError(f"{group}.{name}: {_first_line(of_name)} ({group} {files[group]})") from None
-        raise UserError(f"{group}: {_first_line(error)} ({group} {files[group]})") from None
-
-
-def build_resolved(
-    config: DictConfig, group: str, given: dict[str, Any], files: Mapping[str, Path], kind: type[Built]
-) -> Any:
+def build_resolved(keys: Keys, group: str, given: Keys, files: Mapping[str, Path], kind: type[Built]) -> Any:
     """The object of the node at `group`, whose resolved keys and values are `given`."""
     file = files[group.partition(".")[0]]
     cls = _class_of(given.get("_target_"), group, file, kind)
-    keys = _keys(OmegaConf.select(config, group), group)
+    places = _places(followed_reference(keys, node_at(keys, group)), group)
     fields = {field.name: field for field in dataclasses.fields(cls)}
-    for name in keys:
+    for name in places:
         if name not in fields:
             target = given["_target_"]
             raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
     types_of = typing.get_type_hints(cls)
     values = {}
     for name, field in fields.items():
-        if name in keys and _is_part(types_of[name]):
-            values[name] = build_resolved(config, keys[name], given[name], files, types_of[name])
-        elif name in keys:
+        if name in places and _is_part(types_of[name]):
+            values[name] = build_resolved(keys, places[name], given[name], files, types_of[name])
+        elif name in places:
+            if _has_mapping(given[name]):
+                raise UserError(f"{places[name]}: must not be a mapping: make its keys parameters ({group} {file})")
             try:
                 values[name] = convert(given[name], types_of[name])
             except ValueError as error:
-                raise UserError(f"{keys[name]}: must be {error} ({group} {file})") from None
+                raise UserError(f"{places[name]}: must be {error} ({group} {file})") from None
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise UserError(f"{file}: {group}.{name}: missing; {given['_target_']} needs it")
     try:
         with blamed(f"{file}: {given['_target_']}"):
             return cls(**values)
     except ParameterError as error:
-        key = keys.get(error.parameter, f"{group}.{error.parameter}")
+        key = places.get(error.parameter, f"{group}.{error.parameter}")
         raise UserError(f"{key}: {error.problem} ({group} {file})") from None
 
 
@@ -96,8 +80,8 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module may raise anything when it is imported
-        found = getattr(sys.modules.get(module), "__file__", None)
-        where = f" (it was found in {found})" if found else ""
+        imported_from = getattr(sys.modules.get(module), "__file__", None)
+        where = f" (it was found in {imported_from})" if imported_from else ""
         raise UserError(f"{file}: _target_: cannot import {target}: {in_words(error)}{where}") from error
     if not (isinstance(cls, type) and issubclass(cls, kind) and dataclasses.is_dataclass(cls)):
         raise UserError(f"{file}: _target_: {target} is not a dataclass derived from {kind.__module__}.{kind.__name__}")
@@ -106,23 +90,27 @@ def _class_of(target: Any, group: str, file: Path, kind: type[Any]) -> Any:
     return cls
 
 
-def _is_part(of: Any) -> bool:
+def _is_part(kind: Any) -> bool:
     """Whether a field of this type is built from a node of its own, with its own `_target_`."""
-    return isinstance(of, type) and issubclass(of, Environment | GapProfile)
+    return isinstance(kind, type) and issubclass(kind, Environment | GapProfile)
 
 
-def _keys(node: DictConfig, group: str) -> dict[str, str]:
-    """The full key of every field of `node`: of an interpolated value the key it comes from, as budget.epsilon."""
-    raw = typing.cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
+def _has_mapping(value: Any) -> bool:
+    """Whether a value is a mapping, or a list with one: as a parameter no table has a column for it."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_has_mapping, value)))
+
+
+def _places(node: Keys, group: str) -> dict[str, str]:
+    """The full key of every parameter in `node`: of a reference the key it comes from, as budget.epsilon."""
     return {
         name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
-        for name, value in raw.items()
+        for name, value in node.items()
         if name not in ABOUT
     }
 
 
 def read(
-    of: type[Built],
+    kind: type[Built],
     keys: Mapping[str, Any],
     error: Callable[[str, str], UserError],
     beside: Iterable[str] = (),
@@ -138,21 +126,21 @@ def read(
     beside: further known keys of the file, for the nearest name of an unknown one.
     value_of: makes the value of a field, from its key, what is given, and the type of the field.
     """
-    fields = {item.name: item for item in dataclasses.fields(of)}  # type: ignore[arg-type]
+    fields = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in keys:
         if key not in fields:
             raise error(key, f"unknown; {nearest(str(key), {*fields, *beside})}")
     for name, item in fields.items():
         if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
             raise error(name, "missing")
-    types_of, values = typing.get_type_hints(of), {}
+    types_of, values = typing.get_type_hints(kind), {}
     for key, value in keys.items():
         try:
             values[key] = value_of(key, value, types_of[key])
         except ValueError as problem:
             raise error(key, f"must be {problem}") from None
     try:
-        return of(**values)
+        return kind(**values)
     except ParameterError as refused:
         raise error(refused.parameter, refused.problem) from None
 
@@ -192,7 +180,3 @@ def convert(value: Any, to: Any) -> Any:
     if to is str and not isinstance(value, str):
         raise ValueError(f"a text, got {value}")
     return value
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

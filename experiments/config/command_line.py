@@ -19,16 +19,14 @@ from hydra.core.override_parser.types import Glob, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config.compose import Composer
-from experiments.config.overrides import GROUPS, SEARCH_PATH, parsed, search_path
+from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, search_path
 from experiments.config.progress import Progress
-from experiments.config.values import whole_number
-from experiments.errors import FailedRunsError, UserError, nearest
+from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
+from experiments.process import ending, stop
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
 
-MOST_WORKERS = 1024
 MOST_JOBS = 1_000_000
 ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPOCH": 0}  # and their smallest values
 
@@ -37,29 +35,24 @@ ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "LOKY_MAX_CPU_COUNT": 1, "SOURCE_DATE_EPO
 class CommandLine:
     """What the command line asks for: a list of overrides for each job, and the config of the first job.
 
-    There are no jobs after --help or --cfg, which have been answered already.
+    There are no jobs after --help or --cfg, which have been answered already. The `composer` is made once for all.
     """
 
     jobs: list[list[str]]
     config: DictConfig
-    config_dirs: tuple[Path, ...]
+    composer: Composer
 
     @property
-    def composer(self) -> Composer:
-        return Composer(self.config_dirs)
+    def config_dirs(self) -> tuple[Path, ...]:
+        return self.composer.config_dirs
 
     @property
     def workers(self) -> int:
         """Processes to simulate with; -1 for one per core."""
         try:
-            workers = whole_number(self.config.runner.workers)
+            return number_of_workers(self.config.runner.workers)
         except ValueError as error:
             raise UserError(f"runner.workers: must be {error}") from None
-        if workers < 1 and workers != -1:
-            raise UserError(f"runner.workers: must be at least 1, or -1 for one per core, got {workers}")
-        if workers > MOST_WORKERS:
-            raise UserError(f"runner.workers: must be at most {MOST_WORKERS}, got {workers}")
-        return workers
 
     def value(self, job: Sequence[str], key: str) -> Any:
         """The value of a key that is not part of a cell, as in id=NAME: the one set in `job`, else the default."""
@@ -68,12 +61,11 @@ class CommandLine:
 
     def plans(self) -> "list[Plan]":
         """The plan of each job; prints a warning where a policy that joins could not join."""
-        from experiments.config.plan import plan_all  # imports all policies, which --help does not need
+        from experiments.config.plan import plan  # imports all policies, which --help does not need
 
-        composer = self.composer
         with Progress("planning", {"jobs": len(self.jobs)}) as progress:
-            plans = [progress.after(asked, jobs=1) for asked in plan_all(self.jobs, composer)]
-        for line in dict.fromkeys(line for asked in plans for line in asked.left_out):
+            plans = plan((progress.after(job, jobs=1) for job in self.jobs), self.composer)
+        for line in dict.fromkeys(line for planned in plans for line in planned.left_out):
             print(f"warning: {line}", file=sys.stderr)
         return plans
 
@@ -99,21 +91,21 @@ def named_experiment(overrides: Sequence[str]) -> str | None:
 def read_command_line(config_name: str = "config") -> CommandLine:
     """Read `sys.argv`: overrides, -m, --config-dir, --help, ... Raises `UserError`.
 
-    Jobs are only collected, so that all cells are known, and valid, before the first is simulated. The config of the
-    first is composed here already; its plan gets it from the cache.
+    Jobs are only collected, so that all cells are known, and valid, before the first is simulated.
 
     Parameters
     ----------
     config_name: the file of conf/ with the keys that may be given.
     """
     options, words = _options(sys.argv[1:])
-    config_dirs = Composer([*options.config_dir, *search_path(words)]).config_dirs
-    composer = Composer(config_dirs, config_name)  # makes the user's modules importable, also for unpickling results
+    composer = Composer([*options.config_dir, *search_path(words)], config_name)
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
         print(_answer(options, jobs[0], composer))
-        return CommandLine([], OmegaConf.create(), config_dirs)
-    return CommandLine(jobs, composer.compose(jobs[0]).config, config_dirs)
+        return CommandLine([], OmegaConf.create(), composer)
+    composed = composer.compose(jobs[0])
+    composer.use_folders(composed.keys)
+    return CommandLine(jobs, composed.config, composer)
 
 
 def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[list[str]]:
@@ -163,12 +155,12 @@ def _values_of(item: Override, several: bool, composer: Composer) -> list[str]:
 
 def _matching(item: Override, composer: Composer) -> list[str]:
     """The choices of a group that match a glob. Raises `UserError` if none does."""
-    known = composer.choices(item.key_or_group)
+    names = composer.choices(item.key_or_group)
     glob = item.value()
-    found: list[str] = glob.filter(known) if isinstance(glob, Glob) and item.key_or_group in GROUPS else []
-    if not found:
-        raise UserError(f"{item.input_line}: matches no choice; {nearest(item.get_value_string(), known)}")
-    return found
+    chosen: list[str] = glob.filter(names) if isinstance(glob, Glob) and item.key_or_group in GROUPS else []
+    if not chosen:
+        raise UserError(f"{item.input_line}: matches no choice; {nearest(item.get_value_string(), names)}")
+    return chosen
 
 
 def _answer(options: argparse.Namespace, job: list[str], composer: Composer) -> str:
@@ -179,7 +171,7 @@ def _answer(options: argparse.Namespace, job: list[str], composer: Composer) -> 
     try:
         return OmegaConf.to_yaml(config, resolve=options.resolve)
     except OmegaConfBaseException as error:
-        raise composer.explain(error, job) from error
+        raise UserError(f"{error.full_key}: {str(error).partition(chr(10))[0]}") from None
 
 
 def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -193,14 +185,14 @@ def _options(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.add_argument("--resolve", action="store_true"),
     ]
     try:
-        found, rest = parser.parse_known_args(list(words))
+        values, rest = parser.parse_known_args(list(words))
     except argparse.ArgumentError as error:
         raise UserError(str(error).removeprefix("argument ")) from None
     for word in rest:
         if word.startswith("-"):
-            known = [option.option_strings[-1] for option in options]
-            raise UserError(f"{word}: unknown option; {nearest(word.partition('=')[0], known)}")
-    return found, rest
+            names = [option.option_strings[-1] for option in options]
+            raise UserError(f"{word}: unknown option; {nearest(word.partition('=')[0], names)}")
+    return values, rest
 
 
 class Parser(argparse.ArgumentParser):
@@ -241,7 +233,9 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         again = shlex.join(sys.orig_argv)
         print(f"interrupted; what was simulated is stored; to continue: {again}", file=sys.stderr)
-        sys.exit(130)
+        stop(130)
+    finally:
+        ending()
 
 
 def _open_streams() -> None:
@@ -276,8 +270,8 @@ def help_alone(text: str | None, words: Sequence[str] = (), names: Iterable[str]
         print((text or "").strip())
         return True
     if given:
-        known = ["--help", *names, *(f"{word}=NUMBER" for word in words)]
-        raise UserError(f"{given[0]}: unknown word; {nearest(given[0], known)}")
+        allowed = ["--help", *names, *(f"{word}=NUMBER" for word in words)]
+        raise UserError(f"{given[0]}: unknown word; {nearest(given[0], allowed)}")
     return False
 
 

@@ -1,40 +1,53 @@
-"""Compose Hydra configs without a Hydra application, many in one process."""
+"""Compose configs of Hydra's files and command line, many in one process, without a Hydra application.
 
-import pickle
+A config is made of nested dictionaries, in which references, as ${budget.epsilon}, stand as in the files; `resolved`
+follows them.
+"""
+
+import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from threading import RLock
+from typing import Any
 
 import yaml
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.utils import create_config_search_path
-from hydra.core.override_parser.types import Override
+from hydra._internal.config_repository import ConfigRepository
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.defaults_list import create_defaults_list
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString, Sweep
 from hydra.core.utils import setup_globals
 from hydra.errors import HydraException, MissingConfigException
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from hydra.plugins.config_source import ConfigResult
+from hydra.version import VersionBase
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from packaging.version import Version
 
-from experiments.config.overrides import GROUPS, PARTS, SEARCH_PATH, parsed, quoted, version_base
-from experiments.config.yaml_files import require_readable
 from experiments.errors import UserError, nearest
 from experiments.own_code import own_source
-from experiments.own_code.user_code import trust
 
-REFERENCE = re.compile(r"\$\{\s*([\w-]+)")
+PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
+GROUPS = (*PARTS, "runner", "experiment")
+SEARCH_PATH = "hydra.searchpath"
+OF_ENVIRONMENT = re.compile(r"(?!\w+_dir=)[^=]+=\$\{oc\.env:[^{}]*\}")
+REFERENCE = re.compile(r"\$\{(repository:)?([A-Za-z_][\w./]*)\}")  # a whole value; OmegaConf resolves any other
+REFERS_TO = re.compile(r"\$\{\s*([\w-]+)")
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = REPOSITORY / "conf"
 OmegaConf.register_new_resolver("repository", lambda name: str(REPOSITORY / name), replace=True)
-NOT_OF_A_CELL = ("cells", "figure", "printed", "join")
-APPLICATION = ("output", "launcher", "sweeper", "help", "hydra_help", "hydra_logging", "job_logging", "env")
-NO_APPLICATION = [f"~hydra/{group}" for group in APPLICATION]  # only needed to run an application; slow to compose
 if not OmegaConf.has_resolver("hydra"):
     setup_globals()  # ${now:...} and the like, which Hydra itself would register
-OF_EACH_RUN = {"job", "overrides", "runtime", "searchpath"}  # keys of Hydra that differ between runs
+NOT_OF_A_CELL = ("cells", "figure", "printed", "join")
+MOST = 100_000  # values that a file of a user may have once its aliases are expanded
+_HYDRA = RLock()
 _MISSING = object()
+
+Keys = dict[str, Any]  # a config as nested dictionaries
 
 
 @dataclass(frozen=True)
@@ -43,150 +56,208 @@ class Composed:
 
     Attributes
     ----------
+    keys: the config as nested dictionaries, in which references are not resolved; never changed.
     choices: the name of the choice in each group, as dp_se for policy.
     given: the choices and values of the command line, by key.
     """
 
-    config: DictConfig
+    keys: Keys
     choices: dict[str, str]
     given: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def _of_cells(self) -> bytes:
-        of_cells = OmegaConf.masked_copy(self.config, [str(key) for key in self.config if key not in NOT_OF_A_CELL])
-        return pickle.dumps(of_cells)
+    def config(self) -> DictConfig:
+        """The config, whose references are resolved as it is read."""
+        return OmegaConf.create(self.keys, flags={"struct": True})
 
-    def of_cells(self) -> DictConfig:
-        """A copy without `NOT_OF_A_CELL`; made by pickle, as `copy` is much slower."""
-        return cast(DictConfig, pickle.loads(self._of_cells))
 
-    def set(self, values: Mapping[str, Any], composer: "Composer") -> None:
-        """Set the values of existing keys. Raises `UserError`."""
-        try:
-            for key, value in values.items():
-                OmegaConf.update(self.config, key, value, merge=False)
-        except OmegaConfBaseException as error:
-            raise composer.explain(error, [f"{group}={self.choices[group]}" for group in PARTS]) from error
+class _Files(ConfigRepository):
+    """The YAML files of some folders as Hydra reads them, each once."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.sources = [FileConfigSource("files", f"file://{folder}") for folder in folders]
+        self._read: dict[str, ConfigResult | None] = {}
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        if config_path not in self._read:
+            self._read[config_path] = super().load_config(config_path)
+        return self._read[config_path]
+
+    def content(self, name: str) -> Any:
+        """What a file that exists has, without its `defaults`."""
+        read = self.load_config(name)
+        assert read is not None
+        return OmegaConf.to_container(read.config, resolve=False)
 
 
 class Composer:
     """Composes configs of this repository and of the folders in `config_dirs`, whose modules become importable.
 
     A folder has groups, as `policy/mine.yaml`, and beside them the modules that these name. `config_name` is the file
-    of conf/ with the known keys.
+    of conf/ with the known keys. A command makes one and passes it on, as it reads each file once.
     """
 
     def __init__(self, config_dirs: Iterable[Path | str] = (), config_name: str = "config") -> None:
-        self.config_dirs = tuple(map(_folder, config_dirs))
+        self.config_dirs = tuple(map(user_folder, config_dirs))
         self.config_name = config_name
-        for folder in reversed(self.config_dirs):
-            trust(folder)
-        own_source.forget()  # modules that were edited since they were imported
+        self._files = _Files([CONF, *self.config_dirs])
+        self._chosen: dict[tuple[str, ...], Composed] = {}
+        self._nodes: dict[tuple[str, str], Keys] = {}
+        given = own_source.now().given
+        own_source.use(given if set(self.config_dirs) <= set(given) else self.config_dirs)
         for folder in self.config_dirs:
-            for file in folder.glob("*.yaml"):
-                require_readable(file)
-            for file in folder.glob("*/**/*.yaml"):
-                require_readable(file)
+            for file in (*folder.glob("*.yaml"), *folder.glob("*/**/*.yaml")):
+                _require_readable(file)
                 ours = CONF / file.relative_to(folder)
-                if ours.exists() and file.resolve() != ours:
+                if file.parent != folder and ours.exists() and file.resolve() != ours:
                     raise UserError(f"{file}: this repository has a {file.parent.name} of that name; choose another")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Composer, (self.config_dirs, self.config_name)  # so that a process that unpickles it trusts them too
 
+    def use_folders(self, keys: Keys) -> None:
+        """Say which folders are the user's, and which of the folders in them commands write: the keys ..._dir.
+
+        Raises `UserError` for folders that do not exist, or are both.
+        """
+        more = resolved(keys, "own_dirs") if "own_dirs" in keys else []
+        if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
+            raise UserError(f"own_dirs: must be a list of folders, got {more}")
+        given = [*self.config_dirs, *(user_folder(name, "own_dirs:") for name in more)]
+        if given:
+            places = [resolved(keys, key) for key in keys if key.endswith("_dir")]
+            own_source.use(given, [Path(place).expanduser().resolve() for place in places if isinstance(place, str)])
+
     def compose(self, overrides: Sequence[str]) -> Composed:
         """The config that follows from `overrides`, in Hydra's grammar and without sweeps. Raises `UserError`."""
-        try:
-            items = [parsed(text) for text in overrides]
-            for item in items:
-                if item.is_sweep_override():
-                    raise UserError(f"{item.input_line}: one value is needed here, not several")
-            choices = [text for text, item in zip(overrides, items, strict=True) if not _sets_a_value(item)]
-            composed = _compose_choices(self.config_dirs, tuple(choices), self.config_name)
-            self._check_experiment(composed)
-            config = composed.config.copy()
-            given = {item.key_or_group: item.value() for item in items}
-            for item in filter(_sets_a_value, items):
-                OmegaConf.update(config, item.key_or_group, item.value(), merge=False)
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
-            raise self.explain(error, overrides) from error
-        except RecursionError:
-            raise UserError(f"{' '.join(overrides)}: `defaults` of a file include that file again") from None
-        return Composed(config, composed.choices, given)
+        items = [parsed(text) for text in overrides]
+        for item in items:
+            if item.is_sweep_override():
+                raise UserError(f"{item.input_line}: one value is needed here, not several")
+        composed = self._of_choices(tuple(str(item.input_line) for item in items if item.key_or_group in GROUPS))
+        keys = composed.keys
+        for item in items:
+            if item.key_or_group not in GROUPS:
+                keys = with_value(keys, item.key_or_group, item.value())
+        return replace(composed, keys=keys, given={item.key_or_group: item.value() for item in items})
 
-    def _check_experiment(self, composed: Composed) -> None:
+    def _of_choices(self, overrides: tuple[str, ...]) -> Composed:
+        """The config of the files that some choices name, as Hydra finds and orders them. Raises `UserError`."""
+        if overrides not in self._chosen:
+            try:
+                keys, choices = self._merged([parsed(text) for text in overrides])
+            except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+                raise self._explained(error) from error
+            except RecursionError:
+                raise UserError(f"{' '.join(overrides)}: `defaults` of a file include that file again") from None
+            composed = Composed(keys, choices)
+            self._check(composed)
+            self._chosen[overrides] = composed
+        return self._chosen[overrides]
+
+    def _merged(self, choices: list[Override]) -> tuple[Keys, dict[str, str]]:
+        """The files of some choices, merged, and the name of the choice in each group."""
+        with version_base():
+            defaults = create_defaults_list(self._files, self.config_name, choices, False, False)
+        keys: Keys = {}
+        for default in defaults.defaults:
+            path = default.config_path or ""
+            node = self._files.content(path)
+            for name in reversed(default.package.split(".") if default.package else []):
+                node = {name: node}
+            if not isinstance(node, dict):
+                raise UserError(f"{path}.yaml: must be a mapping of keys and values")
+            ours = "/" not in path and (CONF / f"{path}.yaml").exists()  # a file of known keys, with the text of --help
+            if "hydra" in node and not ours:
+                group, _, name = path.rpartition("/")
+                raise UserError(f"{self.file_of(group, name)}: hydra.*: your files cannot set keys of Hydra's own")
+            keys = merged_keys(keys, node)
+        keys.pop("hydra", None)  # the text of --help
+        return keys, {group: str(choice) for group, choice in defaults.overrides.known_choices.items()}
+
+    def _check(self, composed: Composed) -> None:
+        """Raise `UserError`, which names the file and the key, for groups that are none, and as `_check_experiment`."""
+        keys, choices = composed.keys, composed.choices
+        name = choices.get("experiment")
+        for group in (*PARTS, "runner"):
+            if group in choices and not isinstance(keys.get(group), dict):
+                file = self.file_of("experiment", name) if name else self.file_of(group, choices[group])
+                problem = f"must be a mapping, got {keys.get(group)}"
+                more = f"; the cells say {group}, or the defaults of this file" if name else ""
+                raise UserError(f"{file}: {group}: {problem}{more}")
+        if name:
+            self._check_experiment(composed, self.file_of("experiment", name))
+
+    def _check_experiment(self, composed: Composed, file: Path) -> None:
         """Raise `UserError`, which names the file and the key, for unknown keys in the file of an experiment.
 
         A key that is not known is allowed if some value refers to it, as in ${arms}.
         """
-        if "experiment" not in composed.choices:
-            return
-        file = self.file_of("experiment", composed.choices["experiment"])
-        config, known = composed.config, _known_keys(self.config_name)
-        if "experiment" in config:
+        keys = composed.keys
+        own = [str(key) for name in ("config", self.config_name) for key in self._files.content(name)]
+        own_keys = {*own, *GROUPS} - {"hydra", "experiment"}
+        if "experiment" in keys:
             raise UserError(
                 f"{file}: the line `# @package _global_` is missing at its beginning, so nothing of it is read"
             )
-        keys = raw(config)
-        read = {*known, *_references(keys)}
+        read = {*own_keys, *_references(keys)}
         for key in map(str, keys):
             if key not in read:
-                raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, known)}")
-        for group in GROUPS:
-            if group in config and not isinstance(config[group], DictConfig):
-                problem = f"must be a mapping, got {keys[group]}; the cells say {group}, or the defaults of this file"
-                raise UserError(f"{file}: {group}: {problem}")
+                raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, own_keys)}")
         for part in ("budget", "runner"):
             node = self.node(part, composed.choices[part])
-            for key in map(str, config[part]):
+            for key in map(str, keys[part]):
                 if key not in node:
                     raise UserError(f"{file}: {part}.{key}: unknown key; {nearest(key, map(str, node))}")
-        if config.cells is None:
+        if keys["cells"] is None:
             raise UserError(f"{file}: cells: missing; an experiment that has none says so with cells: []")
 
     def choose(self, composed: Composed, choices: Mapping[str, str]) -> Composed:
-        """A copy of the config with other `choices` in some groups; values set by an experiment or the shell are kept.
+        """A config with other `choices` in some groups; values set by an experiment or the shell are kept.
 
-        The copy is without `NOT_OF_A_CELL`. Raises `UserError`.
+        It is without `NOT_OF_A_CELL`. Raises `UserError`.
         """
-        config = composed.of_cells()
+        keys = {key: node for key, node in composed.keys.items() if key not in NOT_OF_A_CELL}
         for group, choice in choices.items():
-            file_node, now = self.node(group, composed.choices[group]), composed.config[group]
-            set_there = {key: node for key, node in raw(now).items() if raw(file_node).get(key, _MISSING) != node}
-            config[group] = OmegaConf.merge(self.node(group, choice), set_there)
-        OmegaConf.set_struct(config, True)  # from now on, an unknown key is an error
-        chosen = Composed(config, {**composed.choices, **choices}, composed.given)
-        chosen.set({key: value for key, value in composed.given.items() if key.partition(".")[0] in choices}, self)
-        return chosen
+            file_node, now = self.node(group, composed.choices[group]), keys[group]
+            set_there = {key: node for key, node in now.items() if file_node.get(key, _MISSING) != node}
+            keys[group] = merged_keys(self.node(group, choice), set_there)
+        for key, value in composed.given.items():
+            if key.partition(".")[0] in choices and key not in choices:
+                keys = with_value(keys, key, value)
+        return Composed(keys, {**composed.choices, **choices}, composed.given)
 
-    def node(self, group: str, choice: str) -> DictConfig:
-        """The config of one choice of a group, as in its file. Raises `UserError` if there is no such choice."""
-        return _node(self, group, str(choice))
+    def node(self, group: str, choice: str) -> Keys:
+        """The keys of one choice of a group, as in its file. Raises `UserError` if there is no such choice."""
+        if (group, choice) not in self._nodes:
+            file = self.file_of(group, choice)
+            try:
+                read = self._files.load_config(f"{group}/{choice}")
+                if read is None or read.defaults_list or read.header["package"]:
+                    keys = self._of_choices((f"{group}={choice}",)).keys[group]
+                else:
+                    keys = self._files.content(f"{group}/{choice}")
+            except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+                raise UserError(f"{file}: {' '.join(str(error).split())}") from None
+            if not isinstance(keys, dict):
+                raise UserError(f"{file}: must be a mapping of keys and values")
+            self._nodes[group, choice] = keys
+        return self._nodes[group, choice]
 
     def help(self) -> str:
         """The text of --help: that of the file `config_name`, and every choice of every group."""
-        template = OmegaConf.load(CONF / f"{self.config_name}.yaml").hydra.help.template
+        template = self._files.content(self.config_name)["hydra"]["help"]["template"]
         return "\n".join(
             [template, "", "== Choices ==", *(f"{group}: {', '.join(self.choices(group))}" for group in GROUPS)]
         )
 
-    def explain(self, error: Exception, overrides: Sequence[str]) -> UserError:
-        """An error of Hydra or OmegaConf in one line, with the nearest names of the groups that `overrides` choose."""
+    def _explained(self, error: Exception) -> UserError:
+        """An error of Hydra or OmegaConf in one line; of an unknown choice with the nearest names."""
         if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
             group, _, choice = error.missing_cfg_file.partition("/")
             where = str(error).partition("'")[2].partition("'")[0]  # Hydra's message begins with: In 'CONFIG'
-            asked = f"{group}={choice}" if where == "config" else f"{where}.yaml: defaults: {error.missing_cfg_file}"
-            return UserError(f"{asked}: unknown {group}; {nearest(choice, self.choices(group))}")
-        unknown = error if isinstance(error, OmegaConfBaseException) else error.__cause__
-        if isinstance(unknown, ConfigAttributeError | ConfigKeyError):
-            key = str(unknown.full_key).lstrip("+")
-            choices = (text for text in overrides if text.partition("=")[0].lstrip("+") in GROUPS and "," not in text)
-            known = OmegaConf.to_container(_compose_choices(self.config_dirs, tuple(choices), self.config_name).config)
-            group = key.rpartition(".")[0]
-            siblings = [name for name in _keys(known) if name.rpartition(".")[0] == group and "_target_" not in name]
-            if not siblings:
-                return UserError(f"{key}: unknown key; {group} has no keys below it")
-            return UserError(f"{key}: unknown key; {nearest(key, siblings)}")
+            named = f"{group}={choice}" if where == "config" else f"{where}.yaml: defaults: {error.missing_cfg_file}"
+            return UserError(f"{named}: unknown {group}; {nearest(choice, self.choices(group))}")
         return UserError(" ".join(str(error).split()) or " ".join(str(error.__cause__).split()))
 
     def file_of(self, group: str, choice: str) -> Path:
@@ -200,9 +271,9 @@ class Composer:
 
     def experiments(self, name: str) -> list[str]:
         """The experiments that a name stands for: all in a folder, as a paper, else the one of this name."""
-        known = self.choices("experiment")
-        of_folder = [choice for choice in known if choice.startswith(f"{name.rstrip('/')}/")]
-        return [name] if name in known else of_folder or [name]
+        names = self.choices("experiment")
+        of_folder = [choice for choice in names if choice.startswith(f"{name.rstrip('/')}/")]
+        return [name] if name in names else of_folder or [name]
 
     def choices(self, group: str) -> list[str]:
         """Every choice of a config group, as sajed2019/fig01; files that begin with _ are shared parts and left out."""
@@ -214,93 +285,86 @@ class Composer:
         )
 
 
-def _folder(name: Path | str) -> Path:
-    """The absolute path of an existing folder. Raises `UserError`."""
-    try:
-        folder = Path(name).expanduser().resolve()
-    except (RuntimeError, ValueError):  # ~ of an unknown user, or an impossible name
-        folder = None
-    if folder is None or not folder.is_dir():
-        raise UserError(f"--config-dir {folder or name}: no such folder")
-    return folder
+def merged_keys(below: Keys, above: Keys, root: Keys | None = None) -> Keys:
+    """`below`, with the values of `above`, and mappings merged, as OmegaConf merges configs; ??? changes nothing.
+
+    Done on dictionaries, as OmegaConf copies every node and so took three times as long to plan all experiments.
+    References are followed in `root`, the whole config if `below` is a part of it.
+    """
+    root = below if root is None else root
+    together = dict(below)
+    for key, value in above.items():
+        if isinstance(value, dict):
+            try:
+                node = followed_reference(root, below.get(key))
+            except (LookupError, RecursionError):
+                node = None
+            value = merged_keys(node, value, root) if isinstance(node, dict) else value
+        if value != "???" or key not in below:
+            together[key] = value
+    return together
 
 
-def searching(folders: Iterable[Path | str]) -> str:
-    """The override that lets Hydra find configs in `folders` too."""
-    return f"{SEARCH_PATH}=[{','.join(quoted(f'file://{folder}') for folder in folders)}]"
-
-
-def _loaded(config_name: str, overrides: Sequence[str]) -> DictConfig:
-    """What Hydra composes, by its own loader: no `GlobalHydra`, so that the Hydra of a program that calls us stays."""
-    words = [*overrides, *NO_APPLICATION, "hydra.job.name=app"]  # else the name would be that of the caller's job
-    with version_base():
-        loader = ConfigLoaderImpl(create_config_search_path(str(CONF)))
-        return loader.load_configuration(config_name, words, RunMode.RUN, from_shell=False)
-
-
-@cache
-def _compose_choices(
-    config_dirs: tuple[Path, ...], overrides: tuple[str, ...], config_name: str = "config"
-) -> Composed:
-    """The config of some choices; cached, as composing is slow and the cells of a sweep share their choices."""
-    config = _loaded(config_name, [*overrides, searching(config_dirs)])
-    _check_hydra(config.hydra, config_name, config_dirs)
-    with open_dict(config):
-        choices = config.pop("hydra").runtime.choices
-    return Composed(config, {group: str(choice) for group, choice in choices.items()})
-
-
-def _check_hydra(found: DictConfig, config_name: str, config_dirs: tuple[Path, ...]) -> None:
-    """Raise `UserError` if a user's file sets a key of Hydra itself, which could make Hydra call any function."""
-    if not config_dirs:
-        return
-    ours = _hydra_of_ours(config_name)
-    for key, value in _lasting(found).items():
-        if value != ours.get(key):
-            files = [file for folder in config_dirs for file in sorted(folder.rglob("*.yaml"))]
-            setting = [str(file) for file in files if "hydra" in file.read_text(encoding="utf-8", errors="replace")]
-            raise UserError(f"{' or '.join(setting)}: hydra.{key}: your files cannot set keys of Hydra's own")
-
-
-@cache
-def _hydra_of_ours(config_name: str) -> dict[str, Any]:
-    """The keys of Hydra without any folder of the user."""
-    return _lasting(_loaded(config_name, []).hydra)
-
-
-def _lasting(hydra: DictConfig) -> dict[str, Any]:
-    """The keys of Hydra that are the same in every run; of `job` those that act on the process."""
-    values = raw(hydra)
-    job = {key: values["job"][key] for key in ("chdir", "env_copy", "env_set")}
-    return {**{key: value for key, value in values.items() if key not in OF_EACH_RUN}, "job": job}
-
-
-@cache
-def _node(composer: Composer, group: str, choice: str) -> DictConfig:
-    file = REPOSITORY / composer.file_of(group, choice)
-    try:
-        node = OmegaConf.load(file)
-    except (yaml.YAMLError, OmegaConfBaseException) as error:
-        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
-    if isinstance(node, DictConfig) and "defaults" not in node and "@package" not in file.read_text(encoding="utf-8"):
+def followed_reference(keys: Keys, node: Any) -> Any:
+    """`node`, or what it refers to. Raises `LookupError` if this is not in `keys`."""
+    refers = REFERENCE.fullmatch(node) if isinstance(node, str) else None
+    if refers is None:
         return node
+    return str(REPOSITORY / refers[2]) if refers[1] else followed_reference(keys, node_at(keys, refers[2]))
+
+
+def node_at(keys: Keys, key: str) -> Any:
+    """What stands at a dotted key. Raises `LookupError`."""
+    node: Any = keys
+    for name in key.split("."):
+        node = followed_reference(keys, node)
+        node = node[int(name)] if isinstance(node, list) else node[name]
+    return node
+
+
+def with_value(keys: Keys, key: str, value: Any) -> Keys:
+    """A copy of `keys` with the value of a dotted key that they have. Raises `UserError` if they have none."""
+    copied = node = dict(keys)
+    names = key.split(".")
+    for depth, name in enumerate(names, start=1):
+        place: Any = int(name) if isinstance(node, list) and name.isdecimal() else name
+        places: Any = range(len(node)) if isinstance(node, list) else node if isinstance(node, dict) else ()
+        if place not in places:
+            above, wrong = ".".join(names[: depth - 1]), ".".join(names[:depth])
+            siblings = [".".join(filter(None, [above, str(other)])) for other in places if other != "_target_"]
+            nearby = nearest(wrong, siblings) if siblings else f"{above} has no keys below it"
+            raise UserError(f"{wrong}: unknown key; {nearby}")
+        below = value if depth == len(names) else copy.copy(node[place])
+        node[place] = below
+        node = below
+    return copied
+
+
+def resolved(keys: Keys, key: str, where: str = "") -> Any:
+    """The value at a dotted key, with references resolved. Raises `UserError`, whose end is `where` it stands."""
     try:
-        found: DictConfig = _compose_choices(composer.config_dirs, (f"{group}={choice}",)).config[group]
-    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
-        raise composer.explain(error, [f"{group}={choice}"]) from error
-    return found
+        return _plain(keys, node_at(keys, key))
+    except (LookupError, ValueError, TypeError, RecursionError):
+        pass  # another kind of reference, or a wrong one, which OmegaConf names
+    try:
+        node = OmegaConf.select(OmegaConf.create(keys), key, throw_on_missing=True)
+        return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+    except OmegaConfBaseException as error:
+        raise UserError(f"{error.full_key or key}: {str(error).partition(chr(10))[0]}{where}") from None
 
 
-@cache
-def _known_keys(config_name: str) -> frozenset[str]:
-    """The keys of config.yaml and of the config `config_name`, and the groups."""
-    own = [str(key) for name in ("config", config_name) for key in OmegaConf.load(CONF / f"{name}.yaml")]
-    return frozenset({*own, *GROUPS} - {"defaults", "hydra", "experiment"})
-
-
-def raw(node: DictConfig) -> dict[str, Any]:
-    """The keys and values of a node, with interpolations not resolved."""
-    return cast(dict[str, Any], OmegaConf.to_container(node, resolve=False))
+def _plain(keys: Keys, node: Any) -> Any:
+    """A copy of a node with its references followed. Raises `ValueError` for a text with any other."""
+    if isinstance(node, dict):
+        return {name: _plain(keys, item) for name, item in node.items()}
+    if isinstance(node, list):
+        return [_plain(keys, item) for item in node]
+    if not isinstance(node, str) or ("${" not in node and node != "???"):
+        return node
+    target = followed_reference(keys, node)
+    if target is node:
+        raise ValueError(node)
+    return _plain(keys, target)
 
 
 def _references(node: Any) -> set[str]:
@@ -309,15 +373,135 @@ def _references(node: Any) -> set[str]:
         return set().union(*map(_references, node.values()))
     if isinstance(node, list):
         return set().union(*map(_references, node))
-    return set(REFERENCE.findall(node)) if isinstance(node, str) else set()
+    return set(REFERS_TO.findall(node)) if isinstance(node, str) else set()
 
 
-def _sets_a_value(override: Override) -> bool:
-    return override.key_or_group not in GROUPS
+def user_folder(name: Path | str, key: str = "--config-dir") -> Path:
+    """The absolute path of an existing folder. Raises `UserError`."""
+    try:
+        folder = Path(name).expanduser().resolve()
+    except (RuntimeError, ValueError):  # ~ of an unknown user, or an impossible name
+        folder = None
+    if folder is None or not folder.is_dir():
+        raise UserError(f"{key} {folder or name}: no such folder")
+    return folder
 
 
-def _keys(node: Any, prefix: str = "") -> list[str]:
-    """Every key of nested dictionaries in dotted form."""
-    if not isinstance(node, dict):
-        return []
-    return [key for name, value in node.items() for key in (f"{prefix}{name}", *_keys(value, f"{prefix}{name}."))]
+def _require_readable(file: Path) -> None:
+    """Raise `UserError` for a file that is not UTF-8 text, or whose aliases expand to more than `MOST` values."""
+    try:
+        content = file.read_bytes()
+        text = content.decode()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        byte = content[error.start]
+        raise UserError(f"{file}: line {line}: must be text in UTF-8; invalid byte 0x{byte:02x}") from None
+    if "*" not in text:
+        return
+    try:
+        count = _values(yaml.compose(text), {})
+    except yaml.YAMLError:  # reported when the file is read
+        return
+    if count > MOST:
+        raise UserError(f"{file}: its aliases (*NAME) stand for more than {MOST} values")
+
+
+def _values(node: yaml.Node | None, counted: dict[int, float]) -> float:
+    """How many values a node has with its aliases expanded; infinite if it contains itself."""
+    if node is None or isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in counted:
+        counted[id(node)] = float("inf")
+        pairs = node.value
+        inner = [part for pair in pairs for part in pair] if isinstance(node, yaml.MappingNode) else pairs
+        counted[id(node)] = 1 + sum(_values(part, counted) for part in inner)
+    return counted[id(node)]
+
+
+@contextmanager
+def version_base() -> Iterator[None]:
+    """A compatibility level of Hydra of at least 1.2: its code reads a global, which is that of the caller.
+
+    Another level is given back afterwards; one thread at a time, as another would give back ours.
+    """
+    with _HYDRA:
+        base = VersionBase.instance()
+        before = base.version_base
+        if not isinstance(before, Version) or before < Version("1.2"):  # no Version: the caller has no Hydra yet
+            base.version_base = Version("1.3")
+        try:
+            yield
+        finally:
+            base.version_base = before
+
+
+@cache
+def parsed(text: str) -> Override:
+    """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
+    if OF_ENVIRONMENT.fullmatch(text):  # a number there is meant as a number, not as a text
+        key, _, value = text.partition("=")
+        text = f"{key}={quoted(f'${{oc.decode:{value}}}')}"
+    try:
+        with version_base():
+            item = _in_quotes(text) or OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        if "=" not in text:
+            raise UserError(f"{text}: must be key=value") from None
+        raise UserError(f"{text}: cannot be read: {' '.join(str(error).partition('See http')[0].split())}") from None
+    key = item.key_or_group
+    if item.is_delete():
+        raise UserError(f"{text}: a key cannot be removed; give it another value")
+    if item.package is not None:
+        raise UserError(f"{text}: leave out @{item.package}")
+    if (item.is_add() or item.is_force_add()) and key != "experiment":
+        raise UserError(f"{text}: nothing reads this key; + is for +experiment=NAME only")
+    if key == "hydra/launcher":
+        raise UserError(
+            f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/machines.md"
+        )
+    if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
+        raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
+    if key in GROUPS:
+        _check_choice(item)
+    return item
+
+
+def _in_quotes(text: str) -> Override | None:
+    """The override for a value with letters outside Hydra's grammar, as in a path, put in quotes; else None."""
+    key, sign, value = text.partition("=")
+    if not sign or value.isascii() or not key.isascii() or set(value) & set("'\"[]{}(),$\\"):
+        return None
+    return OverridesParser.create().parse_override(f"{key}={quoted(value)}")
+
+
+def _check_choice(item: Override) -> None:
+    """Raise `UserError` unless the value names a choice of a group, or in a sweep several."""
+    key, value = item.key_or_group, item.value()
+    if isinstance(value, str | Sweep | Glob):
+        return
+    if isinstance(value, list):
+        several = ",".join(map(str, value))
+        raise UserError(f"{key}: must be one name, got {item.get_value_string()}; for several runs: -m {key}={several}")
+    if isinstance(value, dict):
+        raise UserError(
+            f"{key}: must be a name, got {item.get_value_string()}; a parameter is set as in {key}.PARAMETER=VALUE"
+        )
+    raise UserError(f"{key}: must be the name of a choice, got {value}")
+
+
+def quoted(text: str) -> str:
+    """`text` in quotes, so that Hydra's grammar takes it as one value, whatever its characters."""
+    return QuotedString(text, Quote.single).with_quotes()
+
+
+def search_path(words: Iterable[str]) -> list[str]:
+    """The folders that hydra.searchpath=[file:///FOLDER] adds. Raises `UserError`."""
+    folders: list[str] = []
+    for word in words:
+        value = parsed(word).value() if word.startswith(f"{SEARCH_PATH}=") else []
+        if not isinstance(value, list) or not all(isinstance(place, str) for place in value):
+            raise UserError(f"{SEARCH_PATH}: must be a list of folders, as in [file:///FOLDER], got {value}")
+        folders += [str(place).removeprefix("file://") for place in value]
+    return folders

@@ -58,8 +58,8 @@ def colours(config_dirs: Iterable[Path] = ()) -> dict[str, str]:
 
 @cache
 def _papers(config_dirs: tuple[Path, ...]) -> dict[str, Paper]:
-    found = [_read(file) for folder in (CONF, *config_dirs) for file in (folder / "papers").glob("*.yaml")]
-    return {paper.name: paper for paper in sorted(found, key=lambda paper: (paper.year, paper.name))}
+    papers = [_read(file) for folder in (CONF, *config_dirs) for file in (folder / "papers").glob("*.yaml")]
+    return {paper.name: paper for paper in sorted(papers, key=lambda paper: (paper.year, paper.name))}
 
 
 def _read(file: Path) -> Paper:

@@ -1,33 +1,50 @@
-"""Plans: from overrides to the cells that they ask for."""
+"""Plans: from overrides to the cells that they ask for.
+
+A policy can join an experiment: `join=mine` adds cells in which it replaces those of the experiment. It gets the
+instances, budgets, horizons and recorded checkpoints of the experiment's cells. If cells set parameters of their
+policies that it has too, as the accuracy of a stopping rule, it gets these values; its other parameters keep their own.
+If there are private policies it replaces only these, as the others have no budget.
+"""
 
 import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from bandits import Guarantee, ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import build_resolved
-from experiments.config.compose import REPOSITORY, Composed, Composer
-from experiments.config.joining import JoiningPolicy, Setting, names
-from experiments.config.overrides import PARTS, parsed
-from experiments.config.shared import OF_CELLS, SharedConfig
-from experiments.config.values import flag, shown, whole_number
-from experiments.errors import UserError
-from experiments.own_code.user_code import blamed, in_words, is_own, require_own_name
+from experiments.config.compose import (
+    PARTS,
+    REPOSITORY,
+    Composed,
+    Composer,
+    Keys,
+    merged_keys,
+    resolved,
+    with_value,
+)
+from experiments.config.own_parts import require_sound
+from experiments.errors import UserError, flag, shown, whole_number
+from experiments.own_code.user_code import blamed, in_words, require_own_name
 
 PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
 FEW = 3  # reasons that are listed at most
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
+MOST_SEED = 2**62  # a 64-bit column has it
 MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every arm
+COMMAND_KEYS = ("plan", "complete", "redraw", "strict", "accept")  # of the command, not of the experiment
+CELL_KEYS = ("horizon", "replications", "recorded", "exact", "weighted", "seed")  # keys of a cell beside its parts
+
+Setting = tuple[tuple[str, Any], ...]  # the keys of a config that a cell sets, with their values
 
 
 @dataclass(frozen=True)
@@ -71,32 +88,57 @@ class Plan:
         return self.composed.choices.get("experiment")
 
 
-def plan(overrides: Sequence[str], composer: Composer) -> Plan:
-    """The plan of `overrides`: one cell, or those of `+experiment=...`. Raises `UserError`.
+def plan(jobs: Iterable[list[str] | tuple[str, ...]], composer: Composer) -> list[Plan]:
+    """The plan of each job, a list of overrides: one cell, or those of `+experiment=...`. Raises `UserError`.
 
     Overrides have priority over the cells of an experiment: `+experiment=sajed2019/fig01 horizon=1e5`
     is the same figure at a shorter horizon, `policy=dp_se` selects its cells with that policy, and `join=mine`
     adds such cells with another policy.
     """
+    parts: dict[tuple[str, str], Any] = {}
+    return [_plan(job, composer, parts) for job in jobs]
+
+
+def attempts(settings: Iterable[Setting], composer: Composer, extra: Sequence[str] = ()) -> list[Plan | str]:
+    """The plan of a cell with each of the `settings`, or why it is refused; `extra` overrides are those of all.
+
+    Raises `UserError` if the `extra` ones alone are refused.
+    """
+    parts: dict[tuple[str, str], Any] = {}
+    plans: list[Plan | str] = []
+    _plan(extra, composer, parts)
+    for setting in settings:
+        try:
+            plans.append(_plan([*extra, *(f"{key}={value}" for key, value in setting)], composer, parts))
+        except UserError as error:
+            plans.append(str(error))
+    return plans
+
+
+def _plan(overrides: Sequence[str], composer: Composer, parts: dict[tuple[str, str], Any]) -> Plan:
+    """The plan of one job; `parts` are the instances and policies that were built. Raises `UserError`."""
     composed = composer.compose(overrides)
+    composer.use_folders(composed.keys)
     try:
-        settings = [()] if composed.config.cells is None else _settings(composed)
+        settings = [()] if composed.keys["cells"] is None else _settings(composed)
     except UserError as error:
         if "experiment" not in composed.choices or "cells" in composed.given:
             raise
         raise UserError(f"{composer.file_of('experiment', composed.choices['experiment'])}: {error}") from None
-    planner = _Planner(composed, composer)
-    own = [(setting, _request_of_experiment(planner, setting, composed, composer)) for setting in settings]
-    joined = [_join(policy, own, composed, composer) for policy in names(composed.config)]
-    requests = merge([*(request for _, request in own), *(request for of, _ in joined for request in of)])
+    planner = _Planner(composed, composer, parts)
+    own = [(setting, _request_of_experiment(planner, setting)) for setting in settings]
+    joined = [_join(policy, own, planner) for policy in _joining(composed.keys)]
+    requests = merge([*(request for _, request in own), *(request for more, _ in joined for request in more)])
     left_out = [line for _, line in joined if line]
-    published = published_folder(composed.config)
-    results = folder(composed.config, "results_dir")
+    results = _named_folder(resolved(composed.keys, "results_dir"), "results_dir")
+    published = _published(resolved(composed.keys, "published_dir"))
+    require_unpublished((request.cell.seed for request in requests), results)
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
 
 
-def _request_of_experiment(planner: "_Planner", setting: Setting, composed: Composed, composer: Composer) -> Request:
+def _request_of_experiment(planner: "_Planner", setting: Setting) -> Request:
     """The cell of one combination of an experiment's `cells`. Raises `UserError`, which names the file and the item."""
+    composed, composer = planner.composed, planner.composer
     try:
         return planner.request(setting)
     except UserError as error:
@@ -105,74 +147,75 @@ def _request_of_experiment(planner: "_Planner", setting: Setting, composed: Comp
         key = re.split(r"[=:]", message, maxsplit=1)[0]  # the key that the error names
         if name is None or key in composed.given or key not in dict(setting):
             raise
-        items = enumerate(_sweeps(composed.config), start=1)
+        items = enumerate(_items_of_cells(composed.keys), start=1)
         place = next((place for place, axes in items if all(value in axes.get(key, ()) for key, value in setting)), 1)
         raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {message}") from None
 
 
-def plan_all(jobs: Sequence[Sequence[str]], composer: Composer) -> Iterator[Plan]:
-    """The plan of each job, as `plan` makes it; jobs that differ only in values of their cell share a config.
+@dataclass(frozen=True)
+class JoiningPolicy:
+    """A policy that joins an experiment.
 
-    So the config of a sweep of ten thousand cells is composed only once. Raises `UserError`.
+    Attributes
+    ----------
+    composed: the experiment's config with this policy.
+    parameters: the parameters in the file of the policy.
+    takes_delta: whether that file refers to budget.delta; if not, its cells have no delta.
     """
-    shared: dict[tuple[str, ...], tuple[Plan, _Planner]] = {}
-    for job in jobs:
-        items = [parsed(text) for text in job]
-        setting = tuple((item.key_or_group, item.value()) for item in items if _is_of_cell(item.key_or_group))
-        keys = [key for key, _ in setting]
-        same = (*(text for text, item in zip(job, items, strict=True) if item.key_or_group not in keys), *keys)
-        if same not in shared:
-            asked = plan(job, composer)
-            shared[same] = asked, _Planner(asked.composed, composer)
-        else:
-            first, planner = shared[same]
-            if first.config.cells is None and not names(first.config):
-                composed = replace(first.composed, given={**first.composed.given, **dict(setting)})
-                asked = replace(first, overrides=tuple(job), composed=composed, requests=[planner.request(setting)])
-            else:
-                asked = plan(job, composer)
-        yield asked
+
+    composed: Composed
+    parameters: frozenset[str]
+    takes_delta: bool
+
+    @classmethod
+    def joining(cls, policy: str, composed: Composed, composer: Composer) -> Self:
+        """`policy`, as it joins the experiment `composed`. Raises `UserError`."""
+        node, own_values = composer.node("policy", policy), composer.node("policy", composed.choices["policy"])
+        now = composed.keys["policy"]
+        set_there = {key: value for key, value in now.items() if key not in own_values or own_values[key] != value}
+        shared = {key: value for key, value in set_there.items() if key in node and key != "_target_"}
+        keys, choices = {**composed.keys, "policy": merged_keys(node, shared)}, {**composed.choices, "policy": policy}
+        parameters = frozenset(key for key in node if key != "_target_")
+        made = cls(Composed(keys, choices), parameters, "budget.delta" in str(node))
+        given = {key: value for key, value in composed.given.items() if made.takes(key)}
+        return replace(made, composed=Composed(keys, choices, given))
+
+    def takes(self, key: str) -> bool:
+        """Whether a key that cells set for the experiment's own policies applies to this policy too."""
+        group, _, name = key.partition(".")
+        return group != "policy" or name.partition(".")[0] in self.parameters
+
+    def settings(self, settings: list[Setting]) -> list[Setting]:
+        """The settings of its cells, each once, from the `settings` of the experiment's cells."""
+        without = () if self.takes_delta else (("budget.delta", None),)
+        kept = [(*((key, value) for key, value in pairs if self.takes(key)), *without) for pairs in settings]
+        return list({str(setting): setting for setting in kept}.values())
 
 
-def plan_settings(overrides: Sequence[str], settings: Iterable[Setting], composer: Composer) -> list[Plan | str]:
-    """For each of the `settings` of one cell a plan, or why it is refused; the config is composed only once.
-
-    Composing one takes a quarter of a second, so that it is not done for each of all policies. Raises `UserError` if
-    the cell of the `overrides` alone is refused.
-    """
-    base = plan(overrides, composer)
-    planner = _Planner(base.composed, composer)
-    plans: list[Plan | str] = []
-    for setting in settings:
-        try:
-            plans.append(replace(base, requests=[planner.request(setting)]))
-        except UserError as error:
-            plans.append(str(error))
-    return plans
+def _joining(keys: Keys) -> list[str]:
+    """The policies that join. Raises `UserError`."""
+    given = resolved(keys, "join")
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        raise UserError(f"join: must be a policy or a list of policies, got {given}")
+    return list(dict.fromkeys(listed))
 
 
-def _is_of_cell(key: str) -> bool:
-    """Whether a key sets a value of a cell and nothing else, so not a choice of a group."""
-    return key in OF_CELLS or (key.partition(".")[0] in PARTS and "." in key)
-
-
-def _join(
-    policy: str, own: list[tuple[Setting, Request]], composed: Composed, composer: Composer
-) -> tuple[list[Request], str]:
+def _join(policy: str, own: list[tuple[Setting, Request]], planner: "_Planner") -> tuple[list[Request], str]:
     """The requests of a policy that joins, and a line about where it could not join; empty if it joins everywhere.
 
     They are made from those of the experiment's `own` cells. A private policy replaces private policies only, if there
     are any; a policy without privacy replaces all of them. Raises `UserError` if no cell is valid.
     """
-    where = composed.choices.get("experiment", "this cell")
+    where = planner.composed.choices.get("experiment", "this cell")
     if not own:
         raise UserError(f"join: {where} has no cells that {policy} could join")
-    joining = JoiningPolicy.of(policy, composed, composer)
-    planner = _Planner(joining.composed, composer)
+    joining = JoiningPolicy.joining(policy, planner.composed, planner.composer)
+    its_planner = _Planner(joining.composed, planner.composer, planner.parts)
     private = [setting for setting, request in own if request.cell.policy.guarantee.private]
-    requests, refused = _valid_requests(planner, joining.settings(private or [setting for setting, _ in own]))
+    requests, refused = _valid_requests(its_planner, joining.settings(private or [setting for setting, _ in own]))
     if private and requests and not requests[0].cell.policy.guarantee.private:
-        requests, refused = _valid_requests(planner, joining.settings([setting for setting, _ in own]))
+        requests, refused = _valid_requests(its_planner, joining.settings([setting for setting, _ in own]))
     reasons = "; ".join(list(dict.fromkeys(refused))[:FEW])
     if not requests:
         raise UserError(f"join: {policy} cannot join any cell of {where}: {reasons}")
@@ -200,20 +243,31 @@ def _valid_requests(planner: "_Planner", settings: list[Setting]) -> tuple[list[
 
 def published_folder(config: DictConfig) -> Path | None:
     """The folder of results that are only read, or None. Raises `UserError` if it does not exist."""
-    if config.published_dir is None:
-        return None
-    place = folder(config, "published_dir")
-    if not place.is_dir() and place != PUBLISHED:
+    return _published(config.published_dir)
+
+
+def _published(name: Any) -> Path | None:
+    place = None if name is None else _named_folder(name, "published_dir")
+    if place is not None and not place.is_dir() and place != PUBLISHED:
         raise UserError(f"published_dir={place}: no such folder; null reads no published results")
     return place
+
+
+def require_unpublished(seeds: Iterable[int], results: Path) -> None:
+    """Raise `UserError` if results with a seed other than 0 would be written to those of the repository."""
+    if results.resolve() == PUBLISHED and any(seeds):
+        raise UserError("seed: results with a seed of your own are not published; choose another results_dir")
 
 
 def folder(config: DictConfig, key: str) -> Path:
     """The folder that a key names. Raises `UserError`."""
     try:
-        name = config[key]
+        return _named_folder(config[key], key)
     except OmegaConfBaseException as error:
         raise UserError(f"{key}: {str(error).partition(chr(10))[0]}") from None
+
+
+def _named_folder(name: Any, key: str) -> Path:
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"{key}: must be a folder, got {str(name).strip() or 'nothing'}")
     return Path(name)
@@ -224,10 +278,10 @@ def merge(requests: Iterable[Request]) -> list[Request]:
     merged: dict[str, Request] = {}
     of_identity: dict[str, Cell] = {}
     for request in requests:
-        known = merged.get(request.cell.key)
+        earlier = merged.get(request.cell.key)
         if request.cell.own:
             _require_same_class(of_identity.setdefault(request.cell.identity, request.cell), request.cell)
-        if known is None or known.replications < request.replications:
+        if earlier is None or earlier.replications < request.replications:
             merged[request.cell.key] = request
     return list(merged.values())
 
@@ -242,7 +296,7 @@ def _require_same_class(one: Cell, other: Cell) -> None:
 
 def _settings(composed: Composed) -> list[Setting]:
     """The setting of each cell of an experiment: every combination of the values in its `cells`, without given keys."""
-    sweeps, given = _sweeps(composed.config), composed.given
+    sweeps, given = _items_of_cells(composed.keys), composed.given
     for key, value in given.items():
         if any(value in sweep.get(key, ()) for sweep in sweeps):
             sweeps = [sweep for sweep in sweeps if value in sweep.get(key, (value,))]
@@ -253,10 +307,9 @@ def _settings(composed: Composed) -> list[Setting]:
     return settings
 
 
-def _sweeps(config: DictConfig) -> list[dict[str, list[Any]]]:
+def _items_of_cells(keys: Keys) -> list[dict[str, list[Any]]]:
     """The `cells` of an experiment: for each item the values of each key. Raises `UserError`."""
-    without_figure = OmegaConf.masked_copy(config, [str(key) for key in config if key != "figure"])
-    cells = cast(dict[str, Any], OmegaConf.to_container(without_figure, resolve=True))["cells"]
+    cells = resolved(keys, "cells")
     if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
         raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
     return [_axes(sweep, place) for place, sweep in enumerate(cells, start=1)]
@@ -278,20 +331,23 @@ def _axes(sweep: dict[Any, Any], place: int) -> dict[str, list[Any]]:
 
 
 class _Planner:
-    """Makes cells from their settings; configs are shared by cells with the same choices, and parts are built once."""
+    """Makes cells of a config from their settings; an instance or policy with the same parameters is built once."""
 
-    def __init__(self, composed: Composed, composer: Composer) -> None:
-        self._composed = composed
-        self._composer = composer
-        self._shared: dict[tuple[tuple[str, ...], Setting], SharedConfig] = {}
-        self._parts: dict[tuple[str, str], Any] = {}
+    def __init__(self, composed: Composed, composer: Composer, parts: dict[tuple[str, str], Any]) -> None:
+        self.composed, self.composer, self.parts = composed, composer, parts
+        self._chosen: dict[Setting, tuple[Composed, dict[str, Path]]] = {}
 
     def request(self, setting: Setting) -> Request:
         """The cell of one combination of values. Raises `UserError`."""
-        shared = self._shared_by(setting)
-        config, files = shared.of({key: value for key, value in setting if key not in PARTS}), shared.files
-        instance: Environment = self._part(shared, "instance", config["instance"], Environment)
-        policy: Learner[Any] = self._part(shared, "policy", config["policy"], Learner)
+        chosen, files = self._choose(tuple(pair for pair in setting if pair[0] in PARTS))
+        keys = chosen.keys
+        for key, value in setting:
+            if key not in PARTS:
+                keys = with_value(keys, key, value)
+        config = {group: resolved(keys, group, f" ({group} {files[group]})") for group in ("instance", "policy")}
+        config |= {key: resolved(keys, key) for key in ("budget", *CELL_KEYS)}
+        instance: Environment = self._part(keys, "instance", config["instance"], files, Environment)
+        policy: Learner[Any] = self._part(keys, "policy", config["policy"], files, Learner)
         with blamed(f"{files['policy']} on {files['instance']}"):
             require_own_name(instance, str(files["instance"]))
             require_own_name(policy, str(files["policy"]))
@@ -300,38 +356,38 @@ class _Planner:
             _check_guarantee(policy, files["policy"])
             _check_budget(config["budget"])
             _check_unused(config["budget"], policy)
-            _check_profile({**dict(setting), **self._composed.given}, instance)
+            _check_profile({**dict(setting), **self.composed.given}, instance)
+            require_sound(instance, policy, files)
             cell = _cell(config, instance, policy)
-            if is_own(policy) or is_own(instance):
+            if cell.own:
                 json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
         replications = _positive(config, "replications") if cell.repeatable else 1
         return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
 
-    def _part(self, shared: SharedConfig, group: str, given: dict[str, Any], kind: type[Any]) -> Any:
+    def _choose(self, choices: Setting) -> tuple[Composed, dict[str, Path]]:
+        """The config with some choices, and the files of its parts."""
+        if choices not in self._chosen:
+            chosen = self.composer.choose(self.composed, dict(choices))
+            files = {group: self.composer.file_of(group, chosen.choices[group]) for group in PARTS}
+            self._chosen[choices] = chosen, files
+        return self._chosen[choices]
+
+    def _part(self, keys: Keys, group: str, given: Keys, files: Mapping[str, Path], kind: type[Any]) -> Any:
         """The instance or policy with the keys and values `given`."""
         content = (group, repr(given))
-        if content not in self._parts:
-            self._parts[content] = build_resolved(shared.config, group, given, shared.files, kind)
-        return self._parts[content]
-
-    def _shared_by(self, setting: Setting) -> SharedConfig:
-        """The config of all cells that make the same choices and set the same keys."""
-        choices = tuple(pair for pair in setting if pair[0] in PARTS)
-        keys = tuple(key for key, _ in setting if key not in PARTS)
-        if (keys, choices) not in self._shared:
-            chosen = self._composer.choose(self._composed, dict(choices))
-            files = {group: self._composer.file_of(group, chosen.choices[group]) for group in PARTS}
-            self._shared[keys, choices] = SharedConfig(chosen, self._composer, files, keys)
-        return self._shared[keys, choices]
+        if content not in self.parts:
+            self.parts[content] = build_resolved(keys, group, given, files, kind)
+        return self.parts[content]
 
 
 def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
     horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
     _positive(config, "replications")
+    seed = whole_in(config, "seed", 0, MOST_SEED)
     try:
         kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
-        return kind(instance, policy, horizon, recorded)
+        return kind(instance, policy, horizon, recorded, seed if kind.repeatable else 0)
     except ParameterError as error:
         raise UserError(str(error)) from None
 
@@ -369,7 +425,7 @@ def _check_budget(budget: Mapping[str, Any]) -> None:
 def _check_unused(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
     """Raise `UserError` for a delta or rho that a private policy would ignore: results would be mislabelled."""
     for key in ("delta", "rho"):
-        if policy.guarantee.private and not hasattr(policy, key) and budget[key]:
+        if budget[key] and not hasattr(policy, key) and policy.guarantee.private:
             kind = "is rho-zCDP" if hasattr(policy, "rho") else "is purely epsilon-private"
             kind = "is (epsilon, delta)-private" if hasattr(policy, "delta") else kind
             raise UserError(f"budget.{key}: {policy.name} {kind} and takes none; leave it null, got {budget[key]}")
@@ -377,9 +433,9 @@ def _check_unused(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
 
 def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
     """Raise `UserError` for a profile that the instance would ignore: results would be mislabelled."""
-    asked = [f"{key}={value}" for key, value in set_keys.items() if key.partition(".")[0] == "profile"]
-    if asked and not hasattr(instance, "profile"):
-        raise UserError(f"{asked[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
+    overrides = [f"{key}={value}" for key, value in set_keys.items() if key.partition(".")[0] == "profile"]
+    if overrides and not hasattr(instance, "profile"):
+        raise UserError(f"{overrides[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
 
 
 def _whole(config: Mapping[Any, Any], key: str) -> int:
@@ -390,9 +446,14 @@ def _whole(config: Mapping[Any, Any], key: str) -> int:
 
 
 def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
+    return whole_in(config, key, 1, most)
+
+
+def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
+    """The whole number that a key has, in least..most. Raises `UserError`."""
     value = _whole(config, key)
-    if value < 1:
-        raise UserError(f"{key}: must be at least 1, got {value}")
+    if value < least:
+        raise UserError(f"{key}: must be at least {least}, got {value}")
     if value > most:
         raise UserError(f"{key}: must be at most {most}, got {value}")
     return value

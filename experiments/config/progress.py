@@ -39,7 +39,7 @@ class Progress:
             threading.Thread(target=self._speak, daemon=True).start()
         return self
 
-    def __exit__(self, of: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
         self._bar.close()
 
@@ -58,7 +58,7 @@ class Progress:
     def words(self) -> str:
         """Counts, time and rate."""
         done, seconds = self._done[self._unit], self._clock() - self._began
-        words = [*map(self._count, self._totals), f"after {duration(seconds)}"]
+        words = [*map(self._count, self._totals), f"after {readable_duration(seconds)}"]
         if done:
             rate = done / seconds
             rounded = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
@@ -74,7 +74,7 @@ class Progress:
             print(self, file=sys.stderr, flush=True)
 
 
-def duration(seconds: float) -> str:
+def readable_duration(seconds: float) -> str:
     """A duration in a readable unit: 40 s, 5 min, 3.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"

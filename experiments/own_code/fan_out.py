@@ -1,23 +1,21 @@
-"""Send work to other processes, together with what they need to unpickle it: the user's folders and code.
+"""Send work to other processes, together with what they need to unpickle it: the user's folders, and which content.
 
 Another process has the same environment and files, but does not know `sys.path`, which folders the user trusts, and
-which version of the user's code is meant. Without these it would refuse that code, or run an old version that it has
-imported before.
+which version of the files in them is meant. Without these it would refuse the user's code, or run an old version that
+it has imported before.
 """
 
 import pickle
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import joblib
 
 from experiments.errors import UserError
-from experiments.own_code.own_source import EditedError, followed, forget
-from experiments.own_code.user_code import trust, trusted
+from experiments.own_code.own_source import Folders, now, others, require_unchanged, use
 
 # loky replaces a process that has grown by 300 MB, as one that has compiled the loops of many policies; nothing is lost
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
@@ -39,7 +37,7 @@ class Shipped:
         return self._content
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (tuple(sys.path), tuple(map(str, trusted())), followed(), _pickled(self._content))
+        return _arrived, (tuple(others()), now(), _pickled(self._content))
 
 
 def _pickled(content: Any) -> bytes:
@@ -57,20 +55,19 @@ def _pickled(content: Any) -> bytes:
     return pickled
 
 
-def _arrived(path: tuple[str, ...], folders: tuple[str, ...], code: dict[str, str], content: bytes) -> Shipped:
+def _arrived(path: tuple[str, ...], folders: Folders, content: bytes) -> Shipped:
     """Unpickle what another process sent. Errors are kept for `open`; raised here they would end this process."""
     shipped = Shipped(None)
     try:
         sys.path += [folder for folder in path if folder not in sys.path]
-        for folder in reversed(folders):
-            trust(Path(folder))
-        forget(code)
-        shipped._content = pickle.loads(content)
-        here = followed()
-        edited = sorted(name for name, digest in code.items() if here.get(name, digest) != digest)
-        if edited:
-            shipped._problem = f"{', '.join(edited)}: edited while the command runs; run it again"
-    except EditedError as error:
+        if now() != folders:
+            use(folders.given, folders.written)
+            require_unchanged(folders)
+            shipped._content = pickle.loads(content)
+            require_unchanged(folders)  # modules were imported meanwhile
+        else:
+            shipped._content = pickle.loads(content)
+    except UserError as error:
         shipped._problem = str(error)
     except Exception as error:  # a user's module may raise anything when it is imported
         shipped._problem = f"another process cannot read its input: {type(error).__name__}: {error}"

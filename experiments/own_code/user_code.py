@@ -22,19 +22,6 @@ OUR_FILES = tuple(str(Path(bandits.__file__).parents[1] / package) + "/" for pac
 LIBRARIES = ("site-packages", "lib/python")
 COMPILED = (".pyx", ".pxd")  # Cython sources of libraries; tracebacks name them without their folder
 NAMEABLE = ("bandits", "experiments.claims.checks")  # modules that a config may name, apart from those of users
-_folders: list[Path] = []  # given with --config-dir; a config may name modules in them
-
-
-def trust(folder: Path) -> None:
-    """From now on, configs may name modules in `folder`, and they can be imported."""
-    if folder not in _folders:
-        _folders.append(folder)
-    own_source.follow(folder)
-
-
-def trusted() -> tuple[Path, ...]:
-    """The trusted folders, in the order in which modules are searched."""
-    return tuple(folder for folder in own_source.places() if folder in _folders)
 
 
 def refusal(module: str, installed: bool = True) -> str | None:
@@ -52,7 +39,7 @@ def refusal(module: str, installed: bool = True) -> str | None:
     if found is None:
         return f"there is no module {top}"
     places = [Path(place) for place in (found.origin, *(found.submodule_search_locations or ())) if place is not None]
-    if places and all(any(place.is_relative_to(folder) for folder in _folders) for place in places):
+    if places and own_source.is_trusted(places):
         return None
     if installed and top in _installed():
         return None

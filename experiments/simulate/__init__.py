@@ -2,7 +2,7 @@
 
 from experiments.simulate.block import simulate_block
 from experiments.simulate.failures import PolicyError
-from experiments.simulate.job import Job, look_up
-from experiments.simulate.sweep import run, run_on
+from experiments.simulate.job import CellJob, look_up
+from experiments.simulate.runners import run_jobs
 
-__all__ = ["Job", "PolicyError", "look_up", "run", "run_on", "simulate_block"]
+__all__ = ["CellJob", "PolicyError", "look_up", "run_jobs", "simulate_block"]

@@ -10,7 +10,6 @@ import numpy as np
 
 from bandits.exact.regret import QuadratureError
 from experiments.cells import Cell, Rows
-from experiments.cells.regret import RegretCell
 from experiments.errors import NotRepeatableError
 from experiments.own_code.user_code import in_words
 from experiments.simulate.playing import playing
@@ -116,10 +115,9 @@ def _checked(cell: Cell, done: list[Timed], numbers: Sequence[int]) -> Replicati
 def footer_of_block(cell: Cell) -> dict[str, Any]:
     """The footer of replications that are not stored yet: their cell, and the provenance as `origin`."""
     return {
-        **({} if cell.record == RegretCell.record else {"record": cell.record}),
+        "record": cell.record,
         "key": cell.key,
         "columns": cell.columns,
-        "source": cell.code,
         "origin": provenance(),
     }
 

@@ -8,23 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from experiments.config.build import build
+from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, merge
 from experiments.intervals import mean
-from experiments.simulate import Job, look_up, run_on
+from experiments.simulate import CellJob, look_up
 from experiments.simulate.runners import Runner
 from experiments.store import CODE, Store, stored_cells
-from experiments.store.place import Place
-from experiments.store.results_file import DamagedFileError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 
-OF_CELL = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
+PRINTED_COLUMNS = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024
 MOST = 24  # cells up to which their numbers are shown
 ERROR = 0.05  # the intervals cover with probability 1 - ERROR
 
 
-def describe(plans: Sequence[Plan]) -> str:
+def describe_plans(plans: Sequence[Plan]) -> str:
     """What is stored and what would be simulated, for each folder of results."""
     return "\n".join(_described(of_folder, store) for store, of_folder in _by_store(plans))
 
@@ -41,9 +39,13 @@ def complete(plans: Sequence[Plan], runner: Runner) -> str:
 
 def runner_of(plans: Sequence[Plan]) -> Runner:
     """The runner that the first of `plans` configures. Raises `UserError`."""
-    first = plans[0]
-    files = {"runner": first.composer.file_of("runner", first.composed.choices["runner"])}
-    return build(first.config, "runner", files, Runner)  # type: ignore[type-abstract]
+    return runner_in(plans[0].composed, plans[0].composer)
+
+
+def runner_in(composed: Composed, composer: Composer) -> Runner:
+    """The runner of a config. Raises `UserError`."""
+    files = {"runner": composer.file_of("runner", composed.choices["runner"])}
+    return build(composed.keys, "runner", files, Runner)  # type: ignore[type-abstract]
 
 
 def _by_store(plans: Sequence[Plan]) -> list[tuple[Store, list[Plan]]]:
@@ -60,14 +62,14 @@ def _complete(plans: Sequence[Plan], store: Store, runner: Runner) -> str:
         for line in why_again(jobs, store):
             print(line, flush=True)
         store.check_writable()
-        run_on(runner, jobs, store)
+        runner.run(jobs, store)
     return (
         f"cells: {len(jobs) - cells} stored already, {cells} simulated "
         f"({simulated} replications in {time.perf_counter() - began:.1f} s), in {store.root}"
     )
 
 
-def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
+def _jobs(plans: Sequence[Plan], store: Store) -> list[CellJob]:
     """Every cell once, with what is stored of it; prints warnings with the caveats of cells that are not complete."""
     jobs = look_up(merge(request for planned in plans for request in planned.requests), store)
     caveats = [(job.request.cell.policy.name, text) for job in jobs if job.missing for text in job.request.cell.caveats]
@@ -76,9 +78,9 @@ def _jobs(plans: Sequence[Plan], store: Store) -> list[Job]:
     return jobs
 
 
-def _listed(jobs: Sequence[Job]) -> str:
+def _listed(jobs: Sequence[CellJob]) -> str:
     """A table of cells, with the replications that are stored and missing."""
-    names = [*OF_CELL, *varying([job.cell.columns for job in jobs])]
+    names = [*PRINTED_COLUMNS, *varying([job.cell.columns for job in jobs])]
     rows = []
     for job in jobs:
         columns = job.cell.columns
@@ -94,14 +96,14 @@ def _listed(jobs: Sequence[Job]) -> str:
 
 
 def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns, other than `OF_CELL`, in which cells of the same policy and instance differ."""
+    """The columns, other than `PRINTED_COLUMNS`, in which cells of the same policy and instance differ."""
     values_of: dict[str, dict[tuple[object, ...], set[str]]] = {}
     for columns in cells:
         for name, value in columns.items():
             of_group = values_of.setdefault(name, {}).setdefault((columns["policy"], columns["instance"]), set())
             of_group.add(str(value))
     several = [name for name, groups in values_of.items() if any(len(values) > 1 for values in groups.values())]
-    return [name for name in several if name not in OF_CELL and name != "scope"]
+    return [name for name in several if name not in PRINTED_COLUMNS and name != "scope"]
 
 
 def in_columns(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -115,18 +117,18 @@ def _word(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _megabytes(jobs: Sequence[Job]) -> float:
+def _megabytes(jobs: Sequence[CellJob]) -> float:
     """Estimated memory of a process: what this one uses, which has the same libraries, and the largest cell."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KILO + max(map(_numbers, jobs), default=0) * 8 / KILO**2
 
 
-def _numbers(job: Job) -> int:
+def _numbers(job: CellJob) -> int:
     """How many numbers are in memory: the rows of a cell, and a running replication."""
     checkpoints, arms = len(job.cell.checkpoints), len(getattr(job.cell.instance, "gaps", ()))
     return job.request.replications * (2 * checkpoints + arms) + checkpoints * (2 + arms)
 
 
-def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
+def why_again(jobs: Sequence[CellJob], store: Store) -> Iterator[str]:
     """Why cells that were simulated before are simulated again: a line for each reason, with the number of cells.
 
     No line is about cells that are new, or already complete.
@@ -151,11 +153,11 @@ def why_again(jobs: Sequence[Job], store: Store) -> Iterator[str]:
         yield f"{_cells(raised)} computed again: {', '.join(parts)}"
 
 
-def _cells(jobs: Sequence[Job]) -> str:
+def _cells(jobs: Sequence[CellJob]) -> str:
     return "1 cell" if len(jobs) == 1 else f"{len(jobs)} cells"
 
 
-def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+def _older(store: Store, jobs: Sequence[CellJob]) -> dict[str, dict[str, Any]]:
     """For cells of `jobs` of which nothing is stored: footers of the same cell with another revision or code.
 
     By `identity` of the cell.
@@ -164,31 +166,17 @@ def _older(store: Store, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
     wanted = {cell.identity for cell in of_later}
     footers: dict[str, dict[str, Any]] = {}
-    for place in _of_policies(store, {cell.policy.name for cell in of_later}):
-        footer = _footer(place)
-        if footer.get("identity") in wanted:
+    for _, footer in store.look().copies if of_later else ():
+        if footer["identity"] in wanted:
             footers[footer["identity"]] = footer
     return footers
 
 
-def _of_policies(store: Store, policies: set[str]) -> Iterator[Place]:
-    """The places of all stored cells of some policies."""
-    index = store.index()
-    return iter(index.only(index.column("policy").where(lambda policy: policy in policies)).places)
-
-
-def _footer(place: Place) -> dict[str, Any]:
-    try:
-        return place.footer()
-    except DamagedFileError:
-        return {}
-
-
-def _revisions(job: Job) -> dict[str, int]:
+def _revisions(job: CellJob) -> dict[str, int]:
     return {"instance": job.cell.instance.revision, "policy": job.cell.policy.revision}
 
 
-def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
+def _raised(job: CellJob, before: dict[str, Any]) -> Iterator[str]:
     """What has changed since a cell was stored: a text for each part with another revision, or other code."""
     for part, revision in _revisions(job).items():
         then = before["revisions"][part]
@@ -199,7 +187,7 @@ def _raised(job: Job, before: dict[str, Any]) -> Iterator[str]:
         yield f"the code of {names} has changed ({job.cell.code}, stored numbers are of {before.get('source')})"
 
 
-def summary(plans: Sequence[Plan]) -> str:
+def summary_of_plans(plans: Sequence[Plan]) -> str:
     """The mean headline of each cell with its 95 % interval, if there are few; and the call of `load` for all rows."""
     several = merge(request for planned in plans for request in planned.requests)
     lines = [f"in Python: {call}" for call in dict.fromkeys(map(_call, plans))][:MOST]
@@ -211,7 +199,7 @@ def summary(plans: Sequence[Plan]) -> str:
 def _tables(cells: Cells) -> Iterable[str]:
     """A table for each headline, as cells of one command may have different ones."""
     for headline, alike in cells.grouped(lambda stored: stored.cell.headline).items():
-        names = [*OF_CELL, *varying([stored.cell.columns for stored in alike])]
+        names = [*PRINTED_COLUMNS, *varying([stored.cell.columns for stored in alike])]
         rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in alike]
         yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
 

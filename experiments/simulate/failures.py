@@ -12,7 +12,7 @@ from typing import Any
 from bandits.seeds import entropy
 from experiments.config.plan import Request
 from experiments.errors import FailedRunsError
-from experiments.own_code.user_code import trusted
+from experiments.own_code.own_source import now
 from experiments.simulate.block import Failure
 from experiments.whole_files import put
 
@@ -70,6 +70,7 @@ class PolicyError(FailedRunsError):
     """Cells failed, a line for each reason; all other requested cells are complete and stored."""
 
     def __init__(self, failures: Sequence[Failure], root: Path) -> None:
+        self.failures = list(failures)
         alike: dict[tuple[str, str], list[Failure]] = {}
         for failure in sorted(failures, key=_order):
             alike.setdefault((failure.policy, failure.why), []).append(failure)
@@ -90,7 +91,7 @@ def _what_now(failures: Iterable[Failure], root: Path) -> str:
     """Where the failures are recorded, and the command that replays the first."""
     first, *_ = failures
     cells = len({first.key, *(failure.key for failure in failures)})
-    words = [word for folder in trusted() for word in ("--config-dir", str(folder))]
+    words = [word for folder in now().given for word in ("--config-dir", str(folder))]
     replay = shlex.join(["python", "-m", "experiments.replay", *words])
     return (
         f"{cells} {'cell' if cells == 1 else 'cells'} failed, see {root / FOLDER}; the same command tries again; "

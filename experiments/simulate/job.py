@@ -1,39 +1,41 @@
 """A job: a requested cell, its stored replications, and those simulated since."""
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bandits.seeds import entropy
 from experiments.cells import Cell
-from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
 from experiments.simulate.block import Task
-from experiments.simulate.pieces import Pieces
 from experiments.store import CODE, Store
 from experiments.store.results_file import DamagedFileError
 from experiments.store.stored import Replications, Stored
 
-SECONDS = 2.0  # that a block should take, which is what a killed process loses
-FIRST = 5  # most replications in a cell's first blocks, as their time is only guessed from similar cells
+SECONDS = 2.0  # that a block should take, which is what a killed worker loses
+BEGUN = ".begun"  # folder of the first replications of cells that are not complete, in results files like those beside
 
 
 @dataclass
-class Job:
-    """A requested cell, its `stored` replications, and the `blocks` that were simulated since.
+class CellJob:
+    """A requested cell.
 
-    `damage` says what is wrong with its file, if that is damaged.
+    Attributes
+    ----------
+    request: the cell, and how many replications of it.
+    stored: what is stored of it.
+    damage: what is wrong with its file, if that is damaged.
+    begun: the first replications as a run that was stopped has left them, if they are more than those stored.
+    blocks: what was simulated since.
     """
 
     request: Request
     stored: Stored | None
     damage: str | None = None
+    begun: Stored | None = None
     blocks: list[Replications] = field(default_factory=list)
 
     @property
@@ -50,63 +52,53 @@ class Job:
         """How many replications are not stored."""
         return max(0, self.request.replications - self.first)
 
-    @cached_property
-    def _held(self) -> NDArray[np.bool_]:
-        """Which of the missing replications are in `blocks`, a mask, shape (missing,)."""
-        return np.zeros(self.missing, bool)
+    @property
+    def _kept(self) -> Stored | None:
+        return self.begun or self.stored
 
-    def add(self, block: Replications) -> int:
-        """Add replications that were simulated; returns how many of them are new."""
-        places = block.numbers - self.first
-        places = places[(places >= 0) & (places < self.missing)]
-        fresh = int(np.count_nonzero(~self._held[places]))
-        if fresh:
-            self._held[places] = True
-            self.blocks.append(block)
-            self.left -= fresh
-        return fresh
+    @property
+    def start(self) -> int:
+        """The first replication to simulate."""
+        return self._kept.replications if self._kept else 0
 
-    @cached_property
+    @property
     def left(self) -> int:
-        """How many replications are neither stored nor in `blocks`."""
-        return self.missing
+        """How many replications are neither stored, begun nor in `blocks`."""
+        return max(0, self.request.replications - self.start) - sum(block.replications for block in self.blocks)
 
-    def tasks(self, seconds_of_similar_cells: float = math.inf) -> Iterator[Task]:
-        """What is left to simulate, as blocks; a lazy iterator, as their size depends on the time of earlier blocks.
+    def tasks(self) -> Iterator[Task]:
+        """What is to simulate, as blocks; a lazy iterator, as their size depends on the time of earlier blocks.
 
         How replications are divided into blocks changes no number.
-
-        Parameters
-        ----------
-        seconds_of_similar_cells: that a replication of similar cells took; infinite if unknown.
         """
-        left = self.first + np.flatnonzero(~self._held)
-        for together in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1):
-            while len(together):
-                numbers = together[: self._block_length(seconds_of_similar_cells)]
-                start = int(numbers[0])
-                yield Task(self.cell, range(start, start + len(numbers)))
-                together = together[len(numbers) :]
+        start, end = self.start, self.request.replications
+        while start < end:
+            stop = min(end, start + self._block_length())
+            yield Task(self.cell, range(start, stop))
+            start = stop
 
-    def _block_length(self, seconds_of_similar_cells: float) -> int:
+    def _block_length(self) -> int:
         """How many replications take about `SECONDS`, estimated from the last block, and at most twice its number.
 
         Only one if nothing is known of their time, as it may take hours.
         """
         if not self.blocks:
-            return max(1, min(FIRST, int(SECONDS / seconds_of_similar_cells)))
+            return 1
         count, took = len(self.blocks[-1].numbers), float(self.blocks[-1].seconds.sum())
         return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
 
-    def stored_now(self) -> Stored:
-        """Stored and new replications together, with a footer that has their provenance.
+    def stored_now(self) -> Stored | None:
+        """The first replications, as far as they are stored, begun or simulated, with a footer that has their origins.
 
-        Only for a job of which nothing is `left`.
+        None if there are none.
         """
-        cell, fresh = self.cell, Replications.joined(self.blocks)
-        fresh = fresh.at(np.flatnonzero((fresh.numbers >= self.first) & (fresh.numbers < self.request.replications)))
+        cell, kept = self.cell, self._kept
+        blocks = list(self._consecutive())
+        parts = [*([kept] if kept else []), *blocks]
+        if not parts:
+            return None
         footer: dict[str, Any] = {
-            **({} if cell.record == RegretCell.record else {"record": cell.record}),
+            "record": cell.record,
             "key": cell.key,
             "identity": cell.identity,
             "revisions": {"instance": cell.instance.revision, "policy": cell.policy.revision},
@@ -115,42 +107,55 @@ class Job:
             "source": cell.code,
             "config": self.request.config,
             "seed_entropy": str(entropy(cell.identity)),
-            "runs": [*(self.stored.footer["runs"] if self.stored else []), *self._runs(fresh)],
+            "runs": [*(kept.footer["runs"] if kept else []), *_runs(blocks)],
         }
-        parts = [*([self.stored.rows] if self.stored else []), fresh.rows]
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in cell.fields}
+        rows = {name: np.concatenate([part.rows[name] for part in parts]) for name in cell.fields}
         return Stored(rows, footer, cell)
 
-    def _runs(self, fresh: Replications) -> Iterator[dict[str, Any]]:
-        """Consecutive replications in `fresh` with the same origin: their numbers, their time, and the origin."""
-        origins: dict[int, dict[str, Any]] = {}
-        for block in reversed(self.blocks):  # if two blocks have a replication, the first counts
-            origins.update(dict.fromkeys(block.numbers.tolist(), block.origin))
-        for origin, numbers in itertools.groupby(fresh.numbers.tolist(), key=lambda number: origins[number]):
-            together = list(numbers)
-            start, stop = together[0], together[-1] + 1
-            seconds = fresh.seconds[start - self.first : stop - self.first]
-            yield {
-                "replications": [start, stop],
-                "seconds": float(seconds.sum()),
-                "typical_seconds": float(np.median(seconds)),  # median, as the first replication may include compiling
-                **origin,
-            }
+    def _consecutive(self) -> Iterator[Replications]:
+        """The blocks in the order of their replications, up to the first that is missing."""
+        number = self.start
+        for block in sorted(self.blocks, key=lambda block: int(block.numbers[0])):
+            if block.numbers[0] != number:
+                return
+            yield block
+            number += block.replications
 
 
-def look_up(requests: Iterable[Request], store: Store) -> list[Job]:
-    """A job for each request, with what is stored of it, also in pieces; damaged files count as not stored."""
-    pieces = Pieces(store.root)
-    in_pieces = pieces.keys()
-    jobs = [_looked_up(request, store) for request in requests]
-    for job in jobs:
-        for block in pieces.read(job.cell) if job.missing and job.cell.key in in_pieces else ():
-            job.add(block)
-    return jobs
+def _runs(blocks: Iterable[Replications]) -> Iterator[dict[str, Any]]:
+    """What a footer says of consecutive blocks: for each origin the numbers of replications, their time, and it."""
+    for origin, several in itertools.groupby(blocks, key=lambda block: block.origin):
+        together = list(several)
+        seconds = np.concatenate([block.seconds for block in together])
+        yield {
+            "replications": [int(together[0].numbers[0]), int(together[-1].numbers[-1]) + 1],
+            "seconds": float(seconds.sum()),
+            "typical_seconds": float(np.median(seconds)),  # median, as the first replication may include compiling
+            **origin,
+        }
 
 
-def _looked_up(request: Request, store: Store) -> Job:
+def look_up(requests: Iterable[Request], store: Store) -> list[CellJob]:
+    """A job for each request, with what is stored or begun of it; damaged files count as not there."""
+    begun = begun_in(store) if begun_in(store).root.is_dir() else None
+    return [_looked_up(request, store, begun) for request in requests]
+
+
+def begun_in(store: Store) -> Store:
+    """Where the cells of a store that are begun have their files."""
+    return Store(store.root / BEGUN)
+
+
+def _looked_up(request: Request, store: Store, begun: Store | None) -> CellJob:
     try:
-        return Job(request, store.read(request.cell, request.replications))
+        job = CellJob(request, store.read(request.cell, request.replications))
     except DamagedFileError as damage:
-        return Job(request, None, damage=str(damage))
+        job = CellJob(request, None, damage=str(damage))
+    if begun and job.missing:
+        try:
+            part = begun.read(request.cell)
+        except DamagedFileError:
+            return job
+        if part and part.replications > job.first:
+            job.begun = part
+    return job

@@ -1,7 +1,7 @@
 """Runners: simulate blocks in processes or threads of this machine, or with Dask. The numbers are always the same.
 
-A runner submits batches of tasks to an executor and collects their futures. If the worker of a batch is killed, the
-batch is retried one replication at a time; a replication that kills its worker again is a failure.
+A runner submits tasks to an executor and collects their futures. If the worker of a task is killed, the task is retried
+one replication at a time; a replication that kills its worker again is a failure.
 """
 
 import os
@@ -10,11 +10,11 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import islice
@@ -25,140 +25,146 @@ import joblib
 from joblib.externals import loky
 
 from bandits import ParameterError
-from experiments.errors import UserError
+from experiments.errors import UserError, number_of_workers
 from experiments.own_code.fan_out import Shipped, call_shipped
 from experiments.own_code.user_code import in_words
-from experiments.process import ONE_THREAD
+from experiments.process import ONE_THREAD, SIMULATING
 from experiments.simulate.block import Attempted, Failure, Task, attempt
-from experiments.simulate.worker import follow, prepare
+from experiments.simulate.job import CellJob
+from experiments.simulate.sweep import sweep
+from experiments.simulate.worker import follow_parent, prepare
+from experiments.store import Store
 
-MOST_WORKERS = 1024
 IDLE = 300.0  # seconds after which a process without work ends
+SIGNAL = 0.5  # seconds until this process sees a signal that the system has given to another thread
 WAIT = 20  # seconds for a Dask scheduler to answer
-Attempts = Generator[Attempted, None, None]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Tasks that one worker simulates, in their order; in a retry (`again`) each has a single replication."""
-
-    tasks: list[Task]
-    again: bool = False
-
-    def one_by_one(self) -> list[Task]:
-        """A task for each replication of the batch."""
-        return [Task(task.cell, range(number, number + 1)) for task in self.tasks for number in task.numbers]
 
 
 @dataclass(frozen=True)
 class Runner(ABC):
-    """A way to simulate tasks.
+    """A way to complete cells.
 
     Attributes
     ----------
-    workers: processes of this machine, -1 for one per core; if tasks are simulated elsewhere, only for other work, such
+    workers: processes of this machine, -1 for one per core; if cells are simulated elsewhere, only for other work, such
         as drawing. Raises `ParameterError`.
-    killed: the exceptions of a future whose worker was killed.
-    most_retries: how many batches are retried at the same time; one if a killed worker ends the others too.
     """
 
     workers: int = -1
 
-    killed: ClassVar[tuple[type[BaseException], ...]] = ()
-    most_retries: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
-        if self.workers < 1 and self.workers != -1:
-            raise ParameterError("workers", f"must be at least 1, or -1 for one per core, got {self.workers}")
-        if self.workers > MOST_WORKERS:
-            raise ParameterError("workers", f"must be at most {MOST_WORKERS}, got {self.workers}")
+        try:
+            number_of_workers(self.workers)
+        except ValueError as error:
+            raise ParameterError("workers", f"must be {error}") from None
+
+    @abstractmethod
+    def run(self, jobs: Sequence[CellJob], store: Store) -> None:
+        """Simulate what is missing of `jobs`, and store it. Raises `PolicyError` for cells that failed."""
+
+
+class ByBlocks(Runner):
+    """A runner whose workers simulate blocks, which this process stores.
+
+    `killed` are the exceptions of a future whose worker was killed.
+    """
+
+    killed: ClassVar[tuple[type[BaseException], ...]] = ()
 
     @abstractmethod
     def executor(self) -> AbstractContextManager[tuple[Any, int]]:
-        """An executor for `submit`, and how many batches to submit at a time, so that no worker is idle.
+        """An executor with `submit`, and how many tasks to submit at a time, so that no worker is idle.
 
         An error within the context ends what is being simulated.
         """
 
-    def batches(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """The tasks as batches; here each task is a batch, and they are made lazily, see `Job.tasks`."""
-        return (Batch([task]) for task in tasks)
+    def run(self, jobs: Sequence[CellJob], store: Store) -> None:
+        sweep(self.outcomes, jobs, store)
 
-    def submit(self, executor: Any, batches: Sequence[Batch]) -> list[Any]:
-        """A future for each batch, whose result is the list of outcomes of its tasks."""
-        work = [Shipped((attempts, (os.getpid(), batch.tasks), {})) for batch in batches]
-        return [executor.submit(call_shipped, shipped) for shipped in work]
-
-    def completed(self, futures: Collection[Any]) -> Collection[Any]:
-        """The futures that are done; waits for at least one."""
-        return wait(futures, return_when=FIRST_COMPLETED).done
-
-    def after_kill(self, batch: Batch, error: BaseException) -> tuple[list[Attempted], list[Batch]]:
-        """For a batch whose worker was killed: the outcomes that are known, and the batches to retry."""
-        if not batch.again:
-            return [], [Batch([task], again=True) for task in batch.one_by_one()]
-        how = str(error).partition("{")[2].partition("}")[0]  # from the message of loky, as in {SIGKILL(-9)}
-        ended = f"killed twice{how and f' ({how})'}, most often as memory ran out"
-        why = f"the process that simulated it was {ended}"
-        return [Failure.of(batch.tasks[0], batch.tasks[0].numbers.start, why, died=True)], []
-
-    def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Attempts:
+    def outcomes(self, tasks: Iterator[Task], wanted: Callable[[Task], bool]) -> Generator[Attempted, None, None]:
         """The outcome of every task, in the order in which they finish; tasks that are not `wanted` are not retried.
 
         Closing the generator ends what is being simulated.
         """
-        batches, again, running = self.batches(tasks), list[Batch](), dict[Any, Batch]()
+        again, running = list[Task](), dict[Any, tuple[Task, bool]]()
         with self.executor() as (executor, room):
             while True:
-                new = list(islice(batches, max(0, room - len(running))))
+                again = list(filter(wanted, again))
+                new = [(task, False) for task in islice(tasks, 0 if again else max(0, room - len(running)))]
+                if again and not running:  # before new tasks, which may be of the same cell
+                    new = [(again.pop(0), True)]  # one at a time, as a worker that is killed may end the others
                 if not new and not running:
-                    left = [replace(batch, tasks=[*filter(wanted, batch.tasks)]) for batch in again]
-                    again = [batch for batch in left if batch.tasks]
-                    new, again = again[: self.most_retries], again[self.most_retries :]
-                    if not new:
-                        return
-                running.update(zip(self.submit(executor, new), new, strict=True))
-                for future in self.completed(running):
-                    batch = running.pop(future)
+                    return
+                for task, is_retry in new:
+                    work = Shipped((attempt_in_worker, (os.getpid(), task), {}))
+                    where = executor.processes if task.cell.own and isinstance(executor, Here) else executor
+                    running[where.submit(call_shipped, work)] = task, is_retry
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    task, is_retry = running.pop(future)
                     try:
-                        yield from future.result()
+                        yield future.result()
                     except self.killed as error:
-                        outcomes, more = self.after_kill(batch, error)
-                        again += more
-                        yield from outcomes
+                        if is_retry:
+                            yield _killed(task, error)
+                        else:
+                            again += [Task(task.cell, range(number, number + 1)) for number in task.numbers]
 
 
-class Processes(Runner):
-    """Processes of this machine, started by loky; with one worker, this process alone."""
+def _killed(task: Task, error: BaseException) -> Failure:
+    """The failure of a replication that killed its worker twice."""
+    how = str(error).partition("{")[2].partition("}")[0]  # from the message of loky, as in {SIGKILL(-9)}
+    ended = f"was killed twice{how and f' ({how})'}, most often as memory ran out"
+    if how and "SIGKILL" not in how:
+        ended = f"ended twice ({how}), as by a call that exits or by a crash"
+    return Failure.of(task, task.numbers.start, f"the process that simulated it {ended}", died=True)
+
+
+def processes_for(workers: int) -> int:
+    """How many processes a number of workers stands for: -1 for one per core."""
+    return int(joblib.cpu_count()) if workers == -1 else workers
+
+
+class Processes(ByBlocks):
+    """Processes of this machine, started by loky.
+
+    With one worker it is this process, if it may be (`here`), but for classes of the user, which may end theirs.
+    """
 
     killed = (BrokenProcessPool,)
+    here: ClassVar[bool] = True
 
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
-        workers = joblib.cpu_count() if self.workers == -1 else self.workers
-        if workers == 1:
-            yield Here(), 1
-            return
+        workers = processes_for(self.workers)
         processes = OfProcesses(workers)
         try:
-            yield processes, 2 * workers
+            if workers == 1 and self.here:
+                yield Here(processes), 1
+            else:
+                yield processes, 2 * workers
         except BaseException:
             processes.end()
             raise
 
 
-class Threads(Runner):
+class OtherProcesses(Processes):
+    """The same, but never this process: one that is killed, or has no memory, leaves this one to save and report."""
+
+    here = False
+
+
+class Threads(ByBlocks):
     """Threads of this process, if no processes can be started. Only compiled loops run in parallel, not Python code."""
 
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
-        workers = joblib.cpu_count() if self.workers == -1 else self.workers
+        workers = processes_for(self.workers)
         with OfThreads(workers) as threads:
             yield threads, 2 * workers
 
 
 @dataclass(frozen=True)
-class Dask(Runner):
+class Dask(ByBlocks):
     """The workers of a Dask `scheduler`, an address as tcp://127.0.0.1:8786. Raises `ParameterError`."""
 
     scheduler: str | None = None
@@ -185,13 +191,29 @@ class Dask(Runner):
 
 
 class Here:
-    """An executor that runs everything at once in this process."""
+    """An executor that runs everything at once in this process; `processes` are for what must not run here.
+
+    It does so in a thread, for which this one waits: so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which
+    may take hours and sees no signal. The thread is left behind.
+    """
+
+    def __init__(self, processes: "OfProcesses") -> None:
+        self.processes = processes
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call the function now; a future with its result."""
         future: Future[Any] = Future()
-        future.set_result(function(*arguments))
+        threading.Thread(target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True).start()
+        while not wait([future], SIGNAL).done:
+            pass
         return future
+
+
+def _settle(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:  # for the thread that waits
+        future.set_exception(error)
 
 
 class OfProcesses:
@@ -213,6 +235,8 @@ class OfProcesses:
 
     def end(self) -> None:
         """End the processes and what they simulate."""
+        if not self._submitted:
+            return
         for _ in range(1000):  # a second at most: loky prints a traceback if it ends before all calls are in its queue
             if all(future.running() or future.done() for future in self._submitted):
                 break
@@ -225,7 +249,7 @@ class OfProcesses:
 def _processes(workers: int) -> Any:
     """The processes, which are kept for the next sweep. They end with this one, also those that never had a task."""
     return loky.ProcessPoolExecutor(
-        workers, timeout=IDLE, initializer=follow, initargs=(os.getpid(),), env={**ONE_THREAD, **os.environ}
+        workers, timeout=IDLE, initializer=follow_parent, initargs=(os.getpid(),), env={**ONE_THREAD, **os.environ}
     )
 
 
@@ -239,16 +263,12 @@ class OfThreads(ThreadPool):
         return future
 
 
-def attempts(parent: int, tasks: Sequence[Task]) -> list[Attempted]:
-    """The outcome of every task; runs in a worker of the process `parent`."""
+def attempt_in_worker(parent: int, task: Task) -> Attempted:
+    """The outcome of a task; runs in a worker of the process `parent`."""
     if os.getppid() == parent:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     prepare(parent)
-    return [_attempt(task) for task in tasks]
-
-
-def _attempt(task: Task) -> Attempted:
     try:
         return attempt(task)
     except KeyboardInterrupt as error:
@@ -256,6 +276,11 @@ def _attempt(task: Task) -> Attempted:
         if in_main and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             raise
         return Failure.of(task, task.numbers.start, in_words(error))  # no Ctrl-C comes here: the policy raised it
+
+
+def run_jobs(jobs: Sequence[CellJob], store: Store, workers: int) -> None:
+    """Simulate what is missing of `jobs` with `workers` processes of this machine. Raises `PolicyError`."""
+    Processes(workers).run(jobs, store)
 
 
 def library(name: str, runner: str) -> Any:

@@ -1,8 +1,9 @@
-"""Simulate some replications a second time, in a new process, to see whether the numbers are the same.
+"""Simulate some replications a second time, elsewhere, to see whether the numbers are the same.
 
-They differ if a class depends on what it keeps in its module, on a clock, on the process, or on a random generator of
-its own. The process is forked from one that has imported this repository, but no code of the user; its clock is set
-ahead.
+A class of the user may depend on its parameters, on the generator that it is given and on the files in its key. So its
+cell is built again from its config, in a new process with nothing else in common: another working directory, home, hash
+seed, time zone and clock, no environment, and none of the user's modules. The process is forked from one that has
+imported this repository alone.
 """
 
 import atexit
@@ -10,48 +11,51 @@ import contextlib
 import os
 import pickle
 import select
+import shutil
 import signal
+import site
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from bandits.foreign_draws import clocks_ahead, watched
-from experiments.cells import Cell, Rows
+from bandits import compiled
+from bandits.environments.bandit import Instance
+from bandits.learner import Environment, Learner
+from bandits.trials import clock_ahead, noise_is_elsewhere, wrong_law
+from experiments.cells import KINDS, Cell, Rows
+from experiments.cells.base import parts_of
+from experiments.config.build import build
+from experiments.config.compose import REPOSITORY
 from experiments.errors import NotRepeatableError
-from experiments.own_code.fan_out import Shipped
-from experiments.own_code.own_source import files_of, unseen
-from experiments.own_code.user_code import in_words
+from experiments.own_code import own_source
+from experiments.own_code.user_code import in_words, is_own
 from experiments.process import ONE_THREAD
 from experiments.simulate.playing import names_of, playing
 
 HEADER = struct.Struct("!Q")
 STEPS = 20_000  # in all, of further replications that are played a second time; quick even in plain Python
-SERVE = "import sys; sys.path[:] = {path!r}; from experiments.simulate.second_play import serve; serve()"
+SERVE = (
+    f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from experiments.simulate.second_play import serve; serve()"
+)
+PARTS = ("bandits", "conf", "experiments", "scripts", "tests")  # of this repository, which any class may read
+SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/System", "/Library")
+PAUSE = 0.05  # seconds between two tries to end
 
 
 class Played(NamedTuple):
-    """The result of a second play.
-
-    Attributes
-    ----------
-    rows: of some replications, by their number.
-    foreign: a generator, with its seed, that the user's code made in each of them, if there is one.
-    problem: why there are no rows.
-    unseen: modules that were imported but are not part of the digest of the cell.
-    """
+    """The result of a second play: the rows of some replications by their number, or why there are none."""
 
     rows: dict[int, dict[str, Any]]
-    foreign: str | None = None
     problem: str = ""
-    unseen: tuple[str, ...] = ()
 
 
 class SecondPlays:
@@ -61,21 +65,21 @@ class SecondPlays:
         self._thread = ThreadPoolExecutor(1)
         self._open: set[Future[Played]] = set()
 
-    def ask(self, cell: Cell, replications: Sequence[int]) -> "Future[Played]":
-        """Play these replications of a cell in a new process, in this order.
-
-        The cell is pickled here: in the background, what it keeps could change while it is pickled.
-        """
-        played = self._thread.submit(_SERVER.play, pickle.dumps(Shipped((cell, list(replications)))))
+    def ask(self, cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "Future[Played]":
+        """Play these replications of the cell that a config describes in a new process, in this order."""
+        parts = {group: config.get(group) for group in ("instance", "policy")}
+        about = own_source.now(), parts, cell.record, cell.horizon, cell.recorded, list(replications)
+        played = self._thread.submit(_SERVER.play, pickle.dumps(about))
         self._open.add(played)
         played.add_done_callback(self._open.discard)
         return played
 
     def close(self) -> None:
         """Stop the second plays that are not finished."""
-        if self._open:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        while self._open:
             _SERVER.end()
-        self._thread.shutdown(cancel_futures=True)
+            wait(list(self._open), PAUSE)
 
 
 class _Server:
@@ -83,37 +87,58 @@ class _Server:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._home = ""
         self._one = threading.Lock()
 
-    def play(self, pickled: bytes) -> Played:
+    def play(self, asked_for: bytes) -> Played:
         """Play the pickled replications of a cell in a new process, in their order."""
         with self._one:
             try:
-                process = self._process = self._process or _started()
+                process = self._process = self._process or self._started()
                 assert process.stdin is not None
                 assert process.stdout is not None
-                _send(process.stdin, pickle.dumps((sys.path, str(Path.cwd()), pickled)))
+                _send(process.stdin, asked_for)
                 return Played(*pickle.loads(_receive(process.stdout)))
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, ValueError) as error:
                 self.end()
-                return Played({}, None, f"no process for it: {in_words(error)}")
+                return Played({}, f"no process for it: {in_words(error)}")
 
     def end(self) -> None:
-        """Kill the process, with the second play that it runs."""
+        """Kill the process, with the second play that it runs and all that this has started."""
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+            shutil.rmtree(self._home, ignore_errors=True)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        self._home = tempfile.mkdtemp()
+        ahead = ["faketime", "-f", "+463d"] if shutil.which("faketime") else []
+        return subprocess.Popen(
+            [*ahead, sys.executable, "-P", "-c", SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self._home,
+            env=dict(_environment(self._home)),
+            start_new_session=True,  # Ctrl-C is for the process that asked, which ends the whole group
+        )
 
 
 _SERVER = _Server()
 atexit.register(_SERVER.end)
 
 
-def _started() -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", SERVE.format(path=sys.path)]
-    environment = {**ONE_THREAD, **os.environ}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+def _environment(home: str) -> Iterator[tuple[str, str]]:
+    """All that a second play finds in its environment: what Python and its libraries need, and nothing of the user."""
+    yield from ONE_THREAD.items()
+    yield from {"HOME": home, "PATH": os.defpath, "TZ": "OTHER-5:45"}.items()  # 5:45 h before UTC, as in Nepal
+    yield "PYTHONHASHSEED", "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    yield "PYTHONUSERBASE", site.getuserbase()
+    if compiled.PLACE is not None:
+        yield "NUMBA_CACHE_DIR", str(compiled.PLACE.parent)
+    if "LD_LIBRARY_PATH" in os.environ:  # where the interpreter itself may find its parts
+        yield "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]
 
 
 def _send(stream: BinaryIO | Any, content: bytes) -> None:
@@ -132,8 +157,7 @@ def _receive(stream: BinaryIO | Any) -> bytes:
 
 def serve() -> None:
     """Fork for each message, and send back the answer of the fork; returns when the input is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked
-    import_module("pandas")  # its compiled code warns of a datetime that is not the one it was compiled with
+    import_module("scipy.stats")  # for all forks, as what trials use is slow to import
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints must not mix with the answers
     with contextlib.suppress(EOFError, BrokenPipeError):  # the process that asked has ended
@@ -142,45 +166,85 @@ def serve() -> None:
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
+                os.close(reading)
                 _answer(message, writing)
             os.close(writing)
             with os.fdopen(reading, "rb") as pipe:
                 ready, _, _ = select.select([pipe, requests], [], [])
                 if pipe not in ready:
-                    os.kill(child, signal.SIGKILL)
-                    return
+                    os.killpg(0, signal.SIGKILL)
                 answer = pipe.read()
             ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            _send(answers, answer or pickle.dumps(tuple(Played({}, None, f"the process ended ({ended})"))))
+            _send(answers, answer or pickle.dumps(tuple(Played({}, f"the process ended ({ended})"))))
 
 
 def _answer(message: bytes, writing: int) -> None:
     """What the fork does: play, write the answer to the pipe `writing`, and end."""
-    ahead = contextlib.ExitStack()  # held until the end
     try:
-        ahead.enter_context(clocks_ahead())
-        sys.path[:], folder, shipped = pickle.loads(message)
-        os.chdir(folder)
-        before = set(sys.modules)
-        answer = pickle.dumps(tuple(_played(pickle.loads(shipped), before)))
+        with clock_ahead():
+            played = _played(*pickle.loads(message))
+        answer = pickle.dumps(tuple(played))
     except BaseException as error:  # a user's class may raise anything
-        answer = pickle.dumps(tuple(Played({}, None, in_words(error))))
+        answer = pickle.dumps(tuple(Played({}, in_words(error))))
     with os.fdopen(writing, "wb") as pipe:
         pipe.write(answer)
     os._exit(0)
 
 
-def _played(shipped: Shipped, before: Collection[str]) -> Played:
-    """Play the replications that were sent; `before` are the modules that were imported before."""
-    cell, replications = shipped.open()
-    files = {str(file) for file in files_of(cell.own)}
-    rows, seeds = {}, list[set[str]]()
-    for number in replications:
-        with playing(cell), watched(files) as made:
-            rows[number] = cell.replicate(number)
-        seeds.append(made)
-    foreign = min(set.intersection(*seeds), default=None) if len(seeds) > 1 else None
-    return Played(rows, foreign, unseen=tuple(unseen(cell.own, before)))
+def _played(
+    folders: own_source.Folders, config: dict[str, Any], record: str, horizon: int, recorded: int, numbers: list[int]
+) -> Played:
+    """Play some replications of the cell that a config describes."""
+    own_source.use(folders.given, folders.written)
+    own_source.require_unchanged(folders)
+    with _reading() as files:
+        places = dict.fromkeys(config, Path("its config"))
+        instance: Environment = build(config, "instance", places, Environment)  # type: ignore[type-abstract]
+        policy: Learner[Any] = build(config, "policy", places, Learner)
+        cell = KINDS[record](instance, policy, horizon, recorded)
+        rows = {}
+        for number in numbers:
+            with playing(cell):
+                rows[number] = cell.replicate(number)
+        problem = _wrong(cell)
+    own_source.require_unchanged(folders)  # modules were imported meanwhile
+    return Played(rows, problem or _unkeyed(cell, files))
+
+
+def _wrong(cell: Cell) -> str:
+    """What trials of the user's classes in a cell show; empty if nothing."""
+    policy = cell.policy
+    if is_own(policy) and policy.guarantee.private and noise_is_elsewhere(policy, cell.arms, cell.horizon):
+        return "its arms depend on rewards and never on the rng that is passed: its noise comes from elsewhere"
+    own = [part for part in parts_of(cell.instance) if is_own(part) and isinstance(part, Instance)]
+    return next(filter(None, map(wrong_law, own)), "")
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[set[str]]:
+    """Yields a set that collects, during the block, the files that Python opens."""
+    files, collecting = set[str](), [True]
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and collecting and isinstance(arguments[0], str | bytes):
+            files.add(os.fsdecode(arguments[0]))
+
+    sys.addaudithook(note)  # for the rest of this process, which ends soon
+    yield files
+    collecting.clear()
+
+
+def _unkeyed(cell: Cell, files: set[str]) -> str:
+    """The first file that was read and whose content is not in the key of the cell, in words; empty if none."""
+    keyed = {str(file) for file in own_source.files_of(cell.own)}
+    given = tuple(map(str, own_source.now().given))
+    allowed = [sys.prefix, sys.base_prefix, site.getuserbase(), str(Path.cwd()), os.environ["NUMBA_CACHE_DIR"], *SYSTEM]
+    allowed += [str(REPOSITORY / part) for part in PARTS]
+    for path in map(os.path.realpath, sorted(files)):
+        of_user = path.startswith(given) or not path.startswith(tuple(map(os.path.realpath, allowed)))
+        if of_user and "__pycache__" not in path and path not in keyed and Path(path).is_file():
+            return f"it reads {path}, whose content is not in its key: name its folder in own_dirs"
+    return ""
 
 
 def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
@@ -204,26 +268,14 @@ def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) 
 
     `rows` are those of the first play, of replications `numbers`.
     """
-    names = names_of(cell)
     if again.problem:
-        raise NotRepeatableError(f"{names}: a second play in a new process failed: {again.problem}")
-    if again.foreign:
-        raise NotRepeatableError(
-            f"{names} makes the generator {again.foreign} in every replication, so that all draw the same; use the "
-            "rng that is passed"
-        )
-    if again.unseen and cell.code:
-        modules = ", ".join(again.unseen)
-        raise NotRepeatableError(
-            f"{names} imports {modules} by a computed name, so that edits of it would not be noticed; add a statement "
-            f"`import {again.unseen[0]}` anywhere in {cell.own[0].__module__}, below `if TYPE_CHECKING:` if need be"
-        )
+        raise NotRepeatableError(f"{names_of(cell)}: a second play in a new process failed: {again.problem}")
     for number, row in again.rows.items():
         for name, values in row.items() if number in numbers else ():
             before = rows[name][list(numbers).index(number)]
             if not np.array_equal(before, values, equal_nan=np.asarray(values).dtype.kind == "f"):
                 raise NotRepeatableError(
-                    f"{names} gives a different {name} when replication {number} is simulated again, in a new process, "
-                    "from the same seed; numbers may depend only on the parameters and the rng that is passed, not on "
-                    "earlier replications, a clock or the process"
+                    f"{names_of(cell)} gives a different {name} when replication {number} is simulated again, in a new "
+                    "process, from the same seed; numbers may depend only on the parameters, the rng that is passed "
+                    "and the files in the key, not on earlier replications, a clock, the environment or the process"
                 )

@@ -1,120 +1,114 @@
-"""The status of a running sweep: a small file beside its results, rewritten every second."""
+"""What is told of a sweep while it runs: its progress, here and in a small text beside its results, and what failed."""
 
-import json
+import math
 import os
 import platform
 import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.config.progress import Progress, duration
+from experiments.config.progress import Progress, readable_duration
 from experiments.simulate.block import Failure
-from experiments.store.leases import is_alive
+from experiments.simulate.failures import Failures, PolicyError
+from experiments.simulate.job import CellJob
+from experiments.store import Store
 from experiments.whole_files import put
 
 FOLDER = ".status"
 EVERY = 1.0  # seconds between two writes
-SILENT = 60.0  # seconds without an update after which a process on another machine counts as ended
+SILENT = 20.0  # seconds without a write after which a process counts as ended
 FEW = 10  # failures that are listed at most
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
-
-
-@dataclass
-class SweepStatus:
-    """The content of a status file; `began` and `written` in seconds since 1970."""
-
-    machine: str
-    process: int
-    command: str
-    began: float
-    written: float
-    state: str
-    progress: str
-    failed: int = 0
-    failures: list[str] = field(default_factory=list)
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether its process ended without updating the status, as after kill -9 or a power cut."""
-        if self.state != RUNNING:
-            return False
-        return not is_alive(self.process) if self.machine == platform.node() else self._age > SILENT
-
-    @property
-    def _age(self) -> float:
-        return time.time() - self.written
-
-    def __str__(self) -> str:
-        state = "killed, or its machine stopped; the same command resumes it" if self.is_lost else self.state
-        lines = [
-            f"{state}: {self.command}",
-            f"  process {self.process} on {self.machine}, last heard {duration(max(0.0, self._age))} ago",
-            f"  {self.progress}",
-        ]
-        if self.failed:
-            lines += [f"  {self.failed} failed:", *(f"    {line}" for line in self.failures)]
-        return "\n".join(lines)
+LOST = "killed, or its machine stopped; the same command resumes it"
 
 
 class Status:
-    """Writes the status of this process's sweep to a file below `root`; errors of writing are ignored."""
+    """Tells how far a sweep is, and what failed; its text is rewritten all the time, errors of writing it are ignored.
 
-    def __init__(self, root: Path, progress: Progress) -> None:
-        machine, process, now = platform.node(), os.getpid(), time.time()
-        self._status = SweepStatus(machine, process, command(), now, now, RUNNING, "")
-        self._path = root / FOLDER / f"{machine}-{process}.json"
-        self._root, self._progress = root, progress
+    Raises `PolicyError` at the end if cells failed.
+    """
+
+    def __init__(self, jobs: Sequence[CellJob], store: Store) -> None:
+        self._requests, self._store = {job.cell.key: job.request for job in jobs}, store
+        self._progress = Progress("simulating", {"cells": len(jobs), "replications": sum(job.left for job in jobs)})
+        self._failures: list[Failure] = []
+        self._path = store.root / FOLDER / f"{platform.node()}-{os.getpid()}.txt"
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_writing, daemon=True)
 
     def __enter__(self) -> Self:
-        for path, status in _files(self._root):
-            if status.state != RUNNING or status.is_lost:  # the sweep has ended
+        for path, _, is_running in _texts(self._store.root):
+            if not is_running:
                 path.unlink(missing_ok=True)
-        self._write()
+        self._progress.__enter__()
+        self._write(RUNNING)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
         self._thread.join()
-        self._status.state = DONE if error is None else STOPPED
-        self._write()
+        self._progress.__exit__(kind, error, at)
+        self._write(STOPPED if error else DONE)
+        if self._failures and not error:
+            raise PolicyError(self._failures, self._store.root)
 
-    def failed(self, failure: Failure) -> None:
-        """Count and list a failed block."""
-        self._status.failed += 1
-        if len(self._status.failures) < FEW:
-            self._status.failures.append(f"{failure.policy} ({failure.key}): {failure.why}")
+    def after(self, replications: int = 0, cells: int = 0) -> None:
+        """Count what was simulated, or stored."""
+        self._progress.after(None, replications=replications, cells=cells)
+
+    def failed(self, failure: Failure, is_recorded: bool = False) -> None:
+        """List the failure of a block, and record the first replication of its cell that failed."""
+        earlier = [before.numbers.start for before in self._failures if before.key == failure.key]
+        self._failures.append(failure)
+        if not is_recorded and failure.numbers.start < min(earlier, default=math.inf):
+            with self._store.writing():
+                Failures(self._store.root).record(self._requests[failure.key], failure)
 
     def _keep_writing(self) -> None:
         while not self._ended.wait(EVERY):
-            self._write()
+            self._write(RUNNING)
 
-    def _write(self) -> None:
-        self._status.written, self._status.progress = time.time(), self._progress.words
+    def _write(self, state: str) -> None:
+        failed = [f"    {failure.policy} ({failure.key}): {failure.why}" for failure in self._failures[:FEW]]
+        lines = [
+            f"{state}: {shlex.join(sys.orig_argv)}",
+            f"  process {os.getpid()} on {platform.node()}",
+            f"  {self._progress.words}",
+            *([f"  {len(self._failures)} failed:", *failed] if failed else []),
+        ]
         with suppress(OSError):
-            put(self._path, json.dumps(asdict(self._status)).encode(), lasting=False)
+            put(self._path, "\n".join(lines).encode(), lasting=False)
 
 
-def command() -> str:
-    """The command that this process runs, as it was typed."""
-    return shlex.join(sys.orig_argv)
+def sweeps(root: Path) -> list[str]:
+    """What is told of every sweep below `root`, the latest first."""
+    told = []
+    for path, text, is_running in _texts(root):
+        with suppress(OSError):
+            written = path.stat().st_mtime
+            state, _, rest = text.partition(":")
+            state = LOST if state == RUNNING and not is_running else state
+            told.append(
+                (written, f"{state}, last heard {readable_duration(max(0.0, time.time() - written))} ago:{rest}")
+            )
+    return [text for _, text in sorted(told, reverse=True)]
 
 
-def sweeps(root: Path) -> list[SweepStatus]:
-    """The status of every sweep below `root`, the latest first."""
-    return sorted((status for _, status in _files(root)), key=lambda status: status.began, reverse=True)
+def is_running(root: Path) -> bool:
+    """Whether a sweep into `root` is running."""
+    return any(running for _, _, running in _texts(root))
 
 
-def _files(root: Path) -> Iterator[tuple[Path, SweepStatus]]:
-    for path in (root / FOLDER).glob("*.json"):
-        with suppress(OSError, ValueError, TypeError):  # removed meanwhile, or no status file
-            yield path, SweepStatus(**json.loads(path.read_bytes()))
+def _texts(root: Path) -> Iterator[tuple[Path, str, bool]]:
+    """The text of every sweep, and whether its process is running."""
+    for path in (root / FOLDER).glob("*.txt"):
+        with suppress(OSError, ValueError):  # removed meanwhile, or not of a sweep
+            text = path.read_text(encoding="utf-8")
+            yield path, text, text.startswith(RUNNING) and time.time() - path.stat().st_mtime < SILENT

@@ -1,208 +1,181 @@
 """A sweep: simulate all cells of a plan that are not stored yet, and store each when it is complete."""
 
-import math
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
+from itertools import chain
 
-from experiments.cells import Cell
-from experiments.config.progress import Progress
 from experiments.errors import NotRepeatableError, UserError
-from experiments.simulate.block import Failure, Task
-from experiments.simulate.failures import Failures, PolicyError
-from experiments.simulate.job import Job, look_up
-from experiments.simulate.pieces import Pieces
-from experiments.simulate.runners import Processes, Runner
+from experiments.simulate.block import Attempted, Failure, Task
+from experiments.simulate.failures import Failures
+from experiments.simulate.job import CellJob, begun_in, look_up
 from experiments.simulate.second_play import Played, SecondPlays, chosen, require_same
 from experiments.simulate.status import Status
-from experiments.store import LEASES, Store
-from experiments.store.leases import Leases
-from experiments.store.results_file import set_aside
+from experiments.store import Store
+from experiments.store.locks import Locks
+from experiments.store.results_file import set_aside, write_file
 from experiments.store.stored import Replications
+from experiments.whole_files import remove_file
 
 PAUSE = 1.0  # seconds between two checks of the cells of other processes
+SAVE, SHARE = 5.0, 0.05  # what a cell gained is saved after these seconds, plus this share of the time spent on it
+Outcomes = Callable[[Iterator[Task], Callable[[Task], bool]], Generator[Attempted, None, None]]
 
 
-def run(jobs: Sequence[Job], store: Store, workers: int) -> None:
-    """Simulate what is missing with `workers` processes of this machine; see `run_on`."""
-    run_on(Processes(workers), jobs, store)
+def sweep(outcomes: Outcomes, jobs: Sequence[CellJob], store: Store) -> None:
+    """Simulate what is missing by the `outcomes` of a runner; store each cell as soon as it is complete.
 
-
-def run_on(runner: Runner, jobs: Sequence[Job], store: Store) -> None:
-    """Simulate what is missing; store each cell as soon as it is complete, and pieces of long cells before that.
-
-    Damaged files are first reported and set aside. If cells fail, the others are simulated all the same, and
-    `PolicyError` is raised at the end. Cells that another process is simulating are left to it and waited for.
+    What a cell gained is saved from time to time before that, and at the end. If cells fail, the others are simulated
+    all the same, and `PolicyError` is raised at the end. Cells that another process is simulating are left to it and
+    waited for.
     """
-    missing = [job for job in jobs if job.missing]
-    for job in missing:
-        _set_damaged_aside(job, store)
-    totals = {"cells": len(missing), "replications": sum(job.left for job in missing)}
-    leases = Leases(store.root / LEASES)
-    with (
-        Progress("simulating", totals) as progress,
-        Status(store.root, progress) as status,
-        leases.renewed(),
-    ):
-        sweep = Sweep(runner, store, leases, progress, status)
+    missing = without_damage(jobs, store)
+    if missing:
+        store.check_writable()
+    with Status(missing, store) as status:
+        running = Sweep(outcomes, store, status)
         try:
-            sweep.run(missing)
+            running.run(missing)
         finally:  # also after Ctrl-C
-            sweep.save_all()
-            sweep.second_plays.close()
-    if sweep.failures:
-        raise PolicyError(sweep.failures, store.root)
+            running.end()
 
 
-def similar(cell: Cell) -> Hashable:
-    """What cells share whose replications take about the same time."""
-    return cell.policy.name, cell.arms, cell.horizon
-
-
-def _set_damaged_aside(job: Job, store: Store) -> None:
-    if job.damage:
+def without_damage(jobs: Sequence[CellJob], store: Store) -> list[CellJob]:
+    """The jobs that lack replications, after their damaged files were reported and set aside."""
+    missing = [job for job in jobs if job.missing]
+    for job in (job for job in missing if job.damage):
         place = store.place(job.cell, job.request.replications)
         assert place is not None
         # published files are not ours to move, nor is a pack, which has other cells
         done = f"moved to {set_aside(place.file).name}" if place.file == store.path(job.cell) else "left where it is"
         print(f"warning: {place}: {job.damage}; {done}, recomputing", file=sys.stderr)
+    return missing
 
 
 class Sweep:
     """A running sweep: takes cells one by one, simulates what is missing, and stores them."""
 
-    def __init__(self, runner: Runner, store: Store, leases: Leases, progress: Progress, status: Status) -> None:
-        self.failures: list[Failure] = []
-        self._runner, self._store, self._leases = runner, store, leases
-        self._progress, self._status = progress, status
-        self._took: dict[Hashable, tuple[float, int]] = {}  # seconds of how many replications, of similar cells
-        self._pieces, self._records = Pieces(store.root), Failures(store.root)
-        self._open: dict[str, Job] = {}  # cells whose lease this process has taken
-        self._unsaved: dict[str, list[Replications]] = defaultdict(list)
-        self._seconds: dict[str, float] = defaultdict(float)  # seconds of simulation that are unsaved
-        self._saved: dict[str, float] = defaultdict(float)  # seconds of simulation in pieces
+    def __init__(self, outcomes: Outcomes, store: Store, status: Status) -> None:
+        self._outcomes, self._store, self._status = outcomes, store, status
+        self._locks, self._records, self._begun = Locks(store.root), Failures(store.root), begun_in(store)
+        self._open: dict[str, CellJob] = {}  # cells that are not complete, whose locks this process has taken
+        self._opened: dict[str, float] = {}  # when
+        self._saved: dict[str, float] = {}  # when what was simulated of them was last saved
         self._killers: set[str] = set()  # cells that killed a worker
-        self.second_plays = SecondPlays()
+        self._second_plays = SecondPlays()
         self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, jobs: Sequence[CellJob]) -> None:
         """Complete `jobs`: first those that no other process has taken, then those that others did not finish."""
         waiting = self._round(jobs)
         if waiting:
             print(f"waiting for {len(waiting)} cells that other processes simulate", file=sys.stderr)
         while waiting:
-            again = look_up([job.request for job in waiting], self._store)
-            for before, job in zip(waiting, again, strict=True):
-                if not job.missing:
-                    self._progress.after(job, replications=before.left, cells=1)
-            waiting = self._round([job for job in again if job.missing])
-            if len(waiting) == len(again):
-                time.sleep(PAUSE)
+            time.sleep(PAUSE)
+            waiting = self._round(waiting)
 
-    def save_all(self) -> None:
+    def end(self) -> None:
         """Save what was simulated of cells that are not complete; errors of the file system are ignored."""
         with suppress(OSError, UserError):
-            for key in list(self._unsaved):
-                self._save(self._open[key])
+            for job in self._open.values():
+                self._save(job)
+        self._locks.release_all()
+        self._second_plays.close()
 
-    def _round(self, jobs: Sequence[Job]) -> list[Job]:
+    def _round(self, jobs: Sequence[CellJob]) -> list[CellJob]:
         """Complete those of `jobs` that no other process has taken; returns the others."""
-        for job in jobs:
-            if not job.left:
-                self._finish(job)
-        others: list[Job] = []
-        tasks = self._tasks([job for job in jobs if job.left], others)
-        with closing(self._runner.outcomes(tasks, lambda task: task.cell.key not in self._killers)) as outcomes:
-            for outcome in outcomes:
-                if isinstance(outcome, Replications):
-                    self._take(self._open[outcome.footer["key"]], outcome)
-                else:
-                    self._fail(self._open[outcome.key], outcome)
-        for key in self._open:
-            self._leases.release(key)
+        others: list[CellJob] = []
+        tasks = self._tasks(jobs, others)
+        for first in tasks:  # without a task no runner is started
+            wanted = chain([first], tasks)
+            with closing(self._outcomes(wanted, lambda task: task.cell.key not in self._killers)) as outcomes:
+                for outcome in outcomes:
+                    if isinstance(outcome, Replications):
+                        self._take(self._open[outcome.footer["key"]], outcome)
+                    else:
+                        self._fail(outcome)
+        for job in self._open.values():  # they failed
+            self._save(job)
+        self._open.clear()
+        self._locks.release_all()
         return others
 
-    def _tasks(self, jobs: Iterable[Job], others: list[Job]) -> Iterator[Task]:
-        """The tasks of `jobs`, whose leases this process takes one by one; jobs that it cannot take go to `others`."""
-        for job in jobs:
-            key = job.cell.key
-            if not self._leases.take(key):
-                others.append(job)
-            elif self._store.replications(job.cell) > job.first:  # another process has stored it meanwhile
-                self._leases.release(key)
-                others.append(job)
-            else:
-                self._open[key] = job
-                if job.cell.own:
-                    self._asked[key] = self._ask(job)
-                for task in job.tasks(self._typical(job.cell)):
-                    if key in self._killers:
-                        break
-                    yield task
+    def _tasks(self, jobs: Iterable[CellJob], others: list[CellJob]) -> Iterator[Task]:
+        """The tasks of `jobs`, whose locks this process takes one by one; jobs that it cannot take go to `others`."""
+        for before in jobs:
+            key = before.cell.key
+            if not self._locks.take(key):
+                others.append(before)
+                continue
+            (job,) = look_up([before.request], self._store)  # another process may have simulated it meanwhile
+            self._status.after(replications=before.left - job.left)
+            if not job.missing:
+                self._status.after(cells=1)
+                self._locks.release(key)
+                continue
+            self._open[key] = job
+            self._opened[key] = self._saved[key] = time.monotonic()
+            if job.cell.own:
+                self._asked[key] = self._ask(job)
+            if not job.left:
+                self._finish(job)
+            for task in job.tasks():
+                if key in self._killers:
+                    break
+                yield task
 
-    def _typical(self, cell: Cell) -> float:
-        """Mean seconds of a replication of similar cells in this sweep, infinite if there is none yet."""
-        seconds, count = self._took.get(similar(cell), (math.inf, 1))
-        return seconds / count
-
-    def _take(self, job: Job, block: Replications) -> None:
+    def _take(self, job: CellJob, block: Replications) -> None:
         """Add simulated replications to their cell; save or store it if that is due."""
-        new = job.add(block)
-        if not new:  # a piece of another job of the array has them too
-            return
-        seconds, count = self._took.get(similar(job.cell), (0.0, 0))
-        self._took[similar(job.cell)] = seconds + float(block.seconds.sum()), count + len(block.seconds)
-        self._progress.after(block, replications=new)
+        key, now = job.cell.key, time.monotonic()
+        job.blocks.append(block)
+        self._status.after(replications=block.replications)
         if not job.left:
             self._finish(job)
-            return
-        key = job.cell.key
-        self._unsaved[key].append(block)
-        self._seconds[key] += float(block.seconds.sum())
-        if self._pieces.is_due(self._seconds[key], self._saved[key]):
+        elif now - self._saved[key] > SAVE + SHARE * (self._saved[key] - self._opened[key]):
             self._save(job)
-            self._saved[key] += self._seconds.pop(key)
+            self._saved[key] = now
 
-    def _ask(self, job: Job) -> "Future[Played]":
-        return self.second_plays.ask(job.cell, chosen(job.cell, range(job.first, job.request.replications)))
+    def _ask(self, job: CellJob) -> "Future[Played]":
+        numbers = chosen(job.cell, range(job.first, job.request.replications))
+        return self._second_plays.ask(job.cell, job.request.config, numbers)
 
-    def _save(self, job: Job) -> None:
-        with self._store.writing():
-            self._pieces.save(self._unsaved.pop(job.cell.key))
+    def _save(self, job: CellJob) -> None:
+        """Save what was simulated of a cell that is not complete."""
+        stored = job.stored_now()
+        if stored and stored.replications > job.start:
+            with self._store.writing():
+                write_file(self._begun.path(job.cell), stored)
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, job: CellJob) -> None:
         """Store a complete cell; one with a class of the user fails if its second play gives other numbers."""
         key = job.cell.key
         stored = job.stored_now()
+        assert stored is not None
         if job.cell.own:
-            numbers = range(job.first, job.request.replications)
-            again = self._asked.pop(key, None) or self._ask(job)
+            numbers = range(job.first, stored.replications)
             rows = {name: values[job.first :] for name, values in stored.rows.items()}
             try:
-                require_same(job.cell, rows, numbers, again.result())
+                require_same(job.cell, rows, numbers, self._asked.pop(key).result())
             except NotRepeatableError as error:
-                self._pieces.remove(job.cell)
-                self._unsaved.pop(key, None)
-                self._fail(job, Failure.of(Task(job.cell, numbers), numbers.start, str(error)))
+                self._close(job)
+                self._fail(Failure.of(Task(job.cell, numbers), numbers.start, str(error)))
                 return
         self._store.write(stored)
-        self._pieces.remove(job.cell)
+        self._close(job)
         self._records.forget(key)
-        self._unsaved.pop(key, None)
-        self._leases.release(key)
-        job.blocks.clear()
-        self._progress.after(job, cells=1)
+        self._locks.release(key)
+        self._status.after(cells=1)
 
-    def _fail(self, job: Job, failure: Failure) -> None:
+    def _close(self, job: CellJob) -> None:
+        """Forget what was simulated of a cell."""
+        del self._open[job.cell.key]
+        with suppress(OSError):
+            remove_file(self._begun.path(job.cell))  # the lock of the cell is ours
+
+    def _fail(self, failure: Failure) -> None:
         """Note the failure of a block; no more tasks of a cell that killed its worker are tried."""
-        earlier = [before.numbers.start for before in self.failures if before.key == failure.key]
-        self.failures.append(failure)
         self._status.failed(failure)
         if failure.died:
             self._killers.add(failure.key)
-        if not earlier or failure.numbers.start < min(earlier):
-            with self._store.writing():
-                self._records.record(job.request, failure)

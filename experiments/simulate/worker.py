@@ -1,6 +1,7 @@
 """Prepare a worker process: it ends with the command that started it, and says when it compiles a loop."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -24,8 +25,9 @@ def prepare(parent: int) -> None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def follow(parent: int) -> None:
+def follow_parent(parent: int) -> None:
     """Prepare a process of loky when it starts, before it has a task; it ends if its parent is gone already."""
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # SLURM sends it to all processes of a job, and means the first
     prepare(parent)
     if os.getppid() != parent:
         os._exit(1)

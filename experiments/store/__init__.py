@@ -3,8 +3,8 @@
 import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,21 +12,29 @@ import numpy as np
 from experiments.cells import Cell
 from experiments.cells.weighted import weighted_of
 from experiments.config.compose import REPOSITORY
-from experiments.config.plan import Plan, Request, folder
+from experiments.config.plan import COMMAND_KEYS, Plan, Request, folder
 from experiments.errors import UserError
-from experiments.store.index import Index, index_of_folders
-from experiments.store.leases import alone
+from experiments.own_code import own_source
+from experiments.store.locks import alone
 from experiments.store.packs import file_of
-from experiments.store.place import Place, damaged, files_in, places_in, read_each, trusted
+from experiments.store.place import (
+    Copies,
+    Copy,
+    Place,
+    best,
+    damaged,
+    files_in,
+    look,
+    places_in,
+    require_agreement,
+    trusted_cell,
+)
 from experiments.store.results_file import DamagedFileError, set_aside, unused, write_file
-from experiments.store.stored import Replications, Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Replications, Stored, agree
 from experiments.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # results of the user
 RESULTS = REPOSITORY / "results"  # published with the repository
-LEASES = ".leases"  # folder of the leases of running processes
-OF_COMMANDS = ("plan", "complete", "redraw", "strict", "accept")  # keys of the command, not of the experiment
 CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
@@ -42,9 +50,9 @@ class Store:
     published: Path | None = None
 
     @classmethod
-    def of(cls, asked: Plan) -> "Store":
+    def of(cls, plan: Plan) -> "Store":
         """Where the cells of a plan are stored."""
-        return cls(asked.results, asked.published)
+        return cls(plan.results, plan.published)
 
     @staticmethod
     def default() -> Path:
@@ -57,6 +65,8 @@ class Store:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
+            own_source.mark(own_source.now().written)
+            own_source.mark_if_inside(self.root)  # which a caller in Python may have chosen
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -80,24 +90,27 @@ class Store:
     def place(self, cell: Cell, replications: int) -> Place | None:
         """Where to read `replications` of `cell`: the first place that has enough, else the one that has most.
 
-        None if the cell is not stored.
+        None if the cell is not stored. Raises `UserError` for two copies in a folder with other numbers.
         """
-        name, record = name_of(cell), cell.record
-        found = [place for folder in self.folders() for place in held(folder, name, record)]
-        if len(found) < 2:
-            return found[0] if found else None
-        counts = [min(place.replications(), replications) for place in found]
-        return found[counts.index(max(counts))]
+        name = name_of(cell)
+        copies = [Copy.at(place) for folder in self.folders() for place in held(folder, name, cell.record)]
+        require_agreement(copies)
+        return best(copies, {name: replications})[name].place if copies else None
 
     def read(self, cell: Cell, replications: int = 1) -> Stored | None:
         """All replications in the `place` chosen for `cell`, None if it is not stored. Raises `DamagedFileError`."""
         place = self.place(cell, replications)
-        return None if place is None else replace(_read(place, cell), weighted=self.weighted(cell))
+        if place is None:
+            return None
+        contents = place.read()
+        if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
+            raise DamagedFileError("its checkpoints are not those of the cell")
+        return Stored(contents.rows, contents.footer, cell, weighted=self.weighted(cell))
 
     def weighted(self, cell: Cell) -> Stored | None:
         """The stored weighted runs on which the mean regret of `cell` rests, see `weighted_of`; None for none."""
-        of = weighted_of(cell)
-        return None if of is None else self.read(of)
+        weighted = weighted_of(cell)
+        return None if weighted is None else self.read(weighted)
 
     def write(self, stored: Stored) -> None:
         """Write `stored`, unless another process has written as many replications of the cell, or more.
@@ -106,25 +119,22 @@ class Store:
         that both have must be the same bit by bit. Raises `UserError` if not, and then both files are kept.
         """
         path = self.path(stored.cell)
-        with self.writing(), alone(self.root / LEASES, f"{stored.cell.key}-write"):
-            known = self._known(stored.cell)
-            if known is not None and not agree(known, stored):
+        with self.writing(), alone(self.root, f"{stored.cell.key}-write"):
+            earlier = sound(held(self.root, name_of(stored.cell), stored.record), tidy=True)
+            if not all(agree(copy, stored) for copy in earlier):
                 other = unused(path, "conflict")
                 write_file(other, stored)
                 raise UserError(
                     f"{path}: two runs of this cell have different numbers; the second is kept as {other.name}. Raise "
                     "the revision of the policy or instance that was changed, then remove both files"
                 )
-            if known is None or known.replications < stored.replications:
+            if all(copy.replications < stored.replications for copy in earlier):
                 write_file(path, stored)
 
     def replications(self, cell: Cell) -> int:
         """How many replications of a cell are stored in `root` now; damaged ones do not count."""
-        found = [0]
-        for place in held(self.root, name_of(cell), cell.record):
-            with suppress(DamagedFileError):  # damaged files were set aside; a pack must be read to know
-                found.append(place.read().replications if place.is_packed else place.replications())
-        return max(found)
+        copies = sound(held(self.root, name_of(cell), cell.record))
+        return max((copy.replications for copy in copies), default=0)
 
     def adopt(self, place: Place) -> None:
         """Copy a cell of another folder into `root`, unless as many replications are stored here already.
@@ -132,52 +142,33 @@ class Store:
         A damaged file of the same cell in `root` is set aside. Raises `UserError` if the numbers differ.
         """
         path = self.root / f"{place.name}.parquet"
-        with self.writing(), alone(self.root / LEASES, f"{place.key}-write"):
-            theirs, ours = trusted(place), []
-            for of_ours in held(self.root, place.name, theirs.record):
-                try:
-                    ours.append(of_ours.read())
-                except DamagedFileError:
-                    if not of_ours.is_packed:
-                        set_aside(of_ours.file)
-            if not all(agree(known, theirs) for known in ours):
+        with self.writing(), alone(self.root, f"{place.key}-write"):
+            theirs = trusted_cell(place)
+            ours = sound(held(self.root, place.name, theirs.record), tidy=True)
+            if not all(agree(copy, theirs) for copy in ours):
                 raise UserError(f"{place}: has other numbers than {path}")
-            if theirs.replications > max((known.replications for known in ours), default=0):
+            if all(copy.replications < theirs.replications for copy in ours):
                 if place.is_packed:
                     write_file(path, theirs)
                 else:
                     put(path, place.file.read_bytes())
 
-    def _known(self, cell: Cell) -> Stored | None:
-        """What is stored of the cell in `root`, from the place with most replications; a damaged file is set aside."""
-        found = []
-        for place in held(self.root, name_of(cell), cell.record):
-            try:
-                found.append(_read(place, cell))
-            except DamagedFileError:
-                if not place.is_packed:
-                    set_aside(place.file)
-        return max(found, key=lambda stored: stored.replications, default=None)
-
-    def index(self) -> Index:
-        """The index of every cell that is stored."""
-        return index_of_folders([folder for folder in self.folders() if folder.is_dir()])
-
-    def index_of(self, requests: Iterable[Request]) -> Index:
-        """The index of the requested cells that are stored, each in the place that `place` would choose."""
-        asked = {name_of(of.cell): (file_of(of.cell.record), of.replications) for of in requests}
-        return index_of_folders(self.folders(), asked)
+    def look(self, requests: Iterable[Request] | None = None) -> Copies:
+        """The copies of every cell that is stored, or of those that are requested, as `place` would choose them."""
+        if requests is None:
+            return look(self.folders())
+        return look(self.folders(), {name_of(one.cell): (one.cell.record, one.replications) for one in requests})
 
     def find(self, key: str) -> Place | None:
         """Where the cell with this key is stored, or None. Raises `UserError` for a damaged pack, which may have it."""
-        for file in (file for place in self.folders() for file in files_in(place)):
+        for file in (file for root in self.folders() for file in files_in(root)):
             try:
                 places = places_in(file)
             except DamagedFileError as damage:
                 raise damaged(file, str(damage)) from None
-            for found in places:
-                if found.key == key:
-                    return found
+            for place in places:
+                if place.key == key:
+                    return place
         return None
 
 
@@ -196,55 +187,50 @@ def held(folder: Path, name: str, record: str) -> list[Place]:
     return [place for place in (own, in_pack) if place.exists()]
 
 
-def _read(place: Place, cell: Cell) -> Stored:
-    contents = place.read()
-    if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
-        raise DamagedFileError("its checkpoints are not those of the cell")
-    return Stored(contents.rows, contents.footer, cell)
+def sound(places: Iterable[Place], tidy: bool = False) -> list[Replications]:
+    """What is at those of the places that are not damaged; `tidy` sets damaged results files aside."""
+    copies = []
+    for place in places:
+        try:
+            copies.append(place.read())
+        except DamagedFileError:
+            if tidy and not place.is_packed:
+                set_aside(place.file)
+    return copies
 
 
-def agree(known: Replications, other: Replications) -> bool:
-    """Whether the replications that both have are the same bit by bit."""
-    both = min(known.replications, other.replications)
-    return all(
-        np.array_equal(values[:both], other.rows[name][:both], equal_nan=values.dtype.kind == "f")
-        for name, values in known.rows.items()
-    )
-
-
-def stored_cells(asked: Plan) -> Cells:
+def stored_cells(plan: Plan) -> Cells:
     """The stored cells of a plan, each with as many replications as the plan asks for.
 
     Raises `NotStoredError`, with the command that completes them, if some are not stored; `UserError` for a damaged
     file.
     """
-    return read_cells(asked, complete_places(asked))
+    return read_cells(plan, places_of_plan(plan))
 
 
-def read_cells(asked: Plan, places: Iterable[Place]) -> Cells:
-    """As `stored_cells`, from the `complete_places` of the plan. Raises `UserError` for a damaged place."""
-    store, found = Store.of(asked), []
-    for request, contents in zip(asked.requests, read_each(places), strict=True):
-        kept = contents.first(request.replications)
-        found.append(Stored(kept.rows, kept.footer, request.cell, weighted=store.weighted(request.cell)))
-    return Cells(found)
+def read_cells(plan: Plan, places: Iterable[Place]) -> Cells:
+    """As `stored_cells`, from the `places_of_plan`. Raises `UserError` for a damaged place."""
+    store, cells = Store.of(plan), []
+    for request, place in zip(plan.requests, places, strict=True):
+        contents = trusted_cell(place).first(request.replications)
+        cells.append(Stored(contents.rows, contents.footer, request.cell, weighted=store.weighted(request.cell)))
+    return Cells(cells)
 
 
-def complete_places(asked: Plan) -> list[Place]:
+def places_of_plan(plan: Plan) -> list[Place]:
     """The place of every cell of a plan, with all replications that the plan asks for, in its order.
 
     Raises `NotStoredError` if some are not stored, `UserError` for a damaged file.
     """
-    wanted = {name_of(request.cell): request.replications for request in asked.requests}
-    index = Store.of(asked).index_of(asked.requests).sound()
-    held = zip(index.places, index.replications, strict=True)
-    complete = {place.name: place for place, replications in held if replications >= wanted[place.name]}
+    wanted = {name_of(request.cell): request.replications for request in plan.requests}
+    copies = Store.of(plan).look(plan.requests).sound()
+    complete = {copy.place.name: copy.place for copy in copies if copy.replications >= wanted[copy.place.name]}
     missing = len(wanted) - len(complete)
     if missing:
-        planned = folder(asked.config, "results_dir")
-        elsewhere = [] if asked.results == planned else [f"results_dir={asked.results}"]
-        places = [word for folder in asked.composer.config_dirs for word in ("--config-dir", str(folder))]
-        asks = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
+        configured = folder(plan.config, "results_dir")  # `load` may look elsewhere
+        elsewhere = [] if plan.results == configured else [f"results_dir={plan.results}"]
+        places = [word for beside in plan.composer.config_dirs for word in ("--config-dir", str(beside))]
+        asks = [text for text in plan.overrides if text.partition("=")[0] not in COMMAND_KEYS]
         words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asks, *elsewhere])
         raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {shlex.join(words)}")
     return [complete[name] for name in wanted]

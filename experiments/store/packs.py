@@ -1,22 +1,27 @@
 """A pack: one parquet file with the cells of an instance that have the same record, as results/c1/regret.parquet.
 
-Each cell is a row group, with the same columns as a results file, in the order of the names POLICY-KEY. The metadata
-of the file contain the footers of all cells, in the same order. So a cell can be read without the others, and if its
-rows are damaged, which the checksum in its footer shows, the others are not. A pack is never changed in place: a new
-file replaces it.
+It answers alone: besides the columns of a results file it has the key, the record and every parameter of the cells as
+plain columns, which any reader of parquet can filter and group by. Cells come in the order of `order_of`, up to `CELLS`
+of them in a row group, each whole. The metadata of the file contain the footers of all cells, in the same order; what
+this package reads comes from them and from the columns of a results file, and `wrong_columns` compares the others. If
+the rows of a cell are damaged, which the checksum in its footer shows, only its row group is lost. A pack is never
+changed in place: a new file replaces it.
 """
 
 import base64
+import itertools
 import json
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,7 +30,10 @@ from experiments.store.results_file import (
     CHECKSUM,
     FORMAT,
     DamagedFileError,
+    FlatColumn,
     checksum,
+    columns_of_table,
+    count_in,
     file_stem,
     footer_of,
     kind_of_footer,
@@ -38,11 +46,14 @@ from experiments.store.results_file import (
 )
 from experiments.store.stored import Replications
 
-CELLS = b"private-bandits-cells"  # the footers, one per line; compressed, then base64, as metadata are text
+FOOTERS = b"private-bandits-cells"  # one per line; compressed, then base64, as metadata are text
 LEVEL = 19  # of zstd compression, slow to write: packs are written once and read often
+CELLS = 16  # cells in a row group: more make a pack smaller, and reading a single cell slower
+ROWS = 2**16  # in a row group of several cells, at most: they are read together
 OPEN = 64  # packs that a process keeps open: all of this repository, 90 MB
-TOGETHER = 16  # row groups that `read_each` reads at a time
+KEPT = 8  # row groups that were read last are kept, as neighbours are often read together
 SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
+FIRST = ("key", "record", "instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")  # columns of a pack
 
 
 def file_of(record: str) -> str:
@@ -55,7 +66,13 @@ def is_pack(name: str) -> bool:
     return name.endswith(".parquet") and name.removesuffix(".parquet") in KINDS
 
 
-@dataclass(frozen=True)
+def order_of(footer: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Cells are in this order in packs and tables, so that those of one figure are neighbours."""
+    columns = footer["columns"]
+    return columns["instance"], columns["policy"], columns["horizon"], columns["epsilon"], footer["key"]
+
+
+@dataclass(frozen=True, eq=False)
 class Pack:
     """A pack, open for reading.
 
@@ -63,13 +80,13 @@ class Pack:
     ----------
     path: its file.
     footers: the metadata of each cell, with its provenance, by POLICY-KEY.
-    groups: the number of the row group of each cell, by POLICY-KEY.
+    begins: the row group of each cell, and its first row there, by POLICY-KEY.
     """
 
     path: Path
     footers: dict[str, dict[str, Any]]
-    groups: dict[str, int]
-    _file: pq.ParquetFile
+    begins: dict[str, tuple[int, int]]
+    file: pq.ParquetFile
 
     def footer(self, cell: str) -> dict[str, Any]:
         """The footer of a cell. Raises `DamagedFileError` for a cell not in the pack, or columns of another."""
@@ -81,53 +98,99 @@ class Pack:
     def read(self, cell: str) -> Replications:
         """The rows and footer of a cell. Raises `DamagedFileError`, also for a cell that is not in the pack."""
         footer = self.footer(cell)
-        with readable():
-            table = self._file.read_row_group(self.groups[cell], use_threads=False)
-        return replications_of(table, footer)
-
-    def read_each(self, cells: Sequence[str]) -> Iterator[Replications]:
-        """As `read`, for several cells one after the other, but faster: many row groups are read at a time."""
-        for start in range(0, len(cells), TOGETHER):
-            some = cells[start : start + TOGETHER]
-            try:
-                footers = [self.footer(cell) for cell in some]
-                with readable():
-                    rows = self._file.read_row_groups([self.groups[cell] for cell in some]).combine_chunks()
-            except DamagedFileError:
-                yield from map(self.read, some)  # raises for the cell that is damaged
-                continue
-            first = 0
-            for cell, footer in zip(some, footers, strict=True):
-                count = self._file.metadata.row_group(self.groups[cell]).num_rows
-                yield replications_of(rows.slice(first, count), footer)
-                first += count
+        group, first = self.begins[cell]
+        return replications_of(_columns_in(self, group), footer, first)
 
     def size(self, cell: str) -> int:
-        """Bytes that the rows of a cell take in the file."""
-        return sum(column.total_compressed_size for column in self._columns(cell))
+        """Bytes that a cell takes in the file: the share of its rows in those of its row group."""
+        group = self.file.metadata.row_group(self.begins[cell][0])
+        taken: int = sum(group.column(place).total_compressed_size for place in range(group.num_columns))
+        return round(taken * count_in(self.footers[cell]) / int(group.num_rows))
 
-    def raw(self, cell: str) -> bytes:
-        """The bytes of the row group of a cell. Raises `DamagedFileError`."""
-        with readable(), self.path.open("rb") as file:
-            file.seek(min(column.dictionary_page_offset or column.data_page_offset for column in self._columns(cell)))
-            return file.read(self.size(cell))
+    def wrong_columns(self) -> dict[str, str]:
+        """The cells, by POLICY-KEY, whose columns for other programs are not what their footers say, and why."""
+        values = _values_of(list(self.footers.values()))
+        wrong: dict[str, str] = {}
+        for group, in_group in itertools.groupby(enumerate(self.footers), lambda item: self.begins[item[1]][0]):
+            numbers, names = zip(*in_group, strict=True)
+            counts = [count_in(self.footers[name]) for name in names]
+            due = values.take(np.repeat(numbers, counts))
+            try:
+                with readable():
+                    stored = self.file.read_row_group(group, columns=due.column_names, use_threads=False)
+            except DamagedFileError as damage:
+                wrong |= dict.fromkeys(names, f"its columns for other programs: {damage}")
+                continue
+            for name, count in zip(names, counts, strict=True) if not stored.equals(due) else ():
+                first = self.begins[name][1]
+                theirs, ours = stored.slice(first, count), due.slice(first, count)
+                same = theirs.column_names == ours.column_names
+                unequal = [column for column in ours.column_names if not same or theirs[column] != ours[column]]
+                if unequal:
+                    wrong[name] = f"its column {unequal[0]} is not what its footer says"
+        return wrong
 
-    def _columns(self, cell: str) -> list[pq.ColumnChunkMetaData]:
-        group = self._file.metadata.row_group(self.groups[cell])
-        return [group.column(place) for place in range(group.num_columns)]
+
+@lru_cache(maxsize=KEPT)
+def _columns_in(pack: Pack, group: int) -> dict[str, FlatColumn]:
+    """The columns of a results file in a row group of a pack."""
+    names = schema_of(KINDS[pack.path.stem]).names
+    with readable():
+        return columns_of_table(pack.file.read_row_group(group, columns=names, use_threads=False))
 
 
-def packed(cells: Mapping[str, Replications]) -> bytes:
-    """The bytes of a pack of cells of one kind, given by POLICY-KEY; equal cells give equal bytes."""
-    kind = next(iter(cells.values())).kind
-    file, schema = BytesIO(), schema_of(kind)
-    with writer(file, kind, LEVEL, schema) as parquet:
-        for name in sorted(cells):
-            parquet.write_table(table_of(cells[name], schema))
-        footers = "\n".join(footer_of(cells[name]) for name in sorted(cells))
-        text = base64.b64encode(pa.Codec("zstd", LEVEL).compress(footers.encode(), asbytes=True))
-        parquet.add_key_value_metadata({CELLS: text, CHECKSUM: checksum(text)})
+def _values_of(footers: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The columns of cells for other programs, a row for each cell: key, record and parameters; null for none.
+
+    Lists are texts, as in `experiments.load`; so are all values of a column that has texts, or very large numbers. A
+    parameter that no cell has a value of is left out: its type would be a guess.
+    """
+    own = schema_of(kind_of_footer(footers[0])).names
+    cells = [{"key": footer["key"], **footer["columns"]} for footer in footers]
+    others = sorted({name for cell in cells for name, value in cell.items() if value is not None} - {*FIRST, *own})
+    return pa.table({name: _array([cell.get(name) for cell in cells]) for name in (*FIRST, *others)})
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    kinds = {type(value) for value in values if value is not None}
+    number = {frozenset([bool]): pa.bool_(), frozenset([int]): pa.int64()}.get(frozenset(kinds))
+    if number is None and kinds and kinds <= {int, float}:
+        number = pa.float64()
+    with suppress(OverflowError, pa.ArrowInvalid):
+        if number is not None:
+            return pa.array(values, number, from_pandas=True)
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+def packed(cells: Iterable[Replications]) -> bytes:
+    """The bytes of a pack of cells of one kind; equal cells give equal bytes. Raises `ValueError` as `write_file`."""
+    ordered = sorted(cells, key=lambda contents: order_of(contents.footer))
+    kind, values = ordered[0].kind, _values_of([contents.footer for contents in ordered])
+    own = schema_of(kind)
+    schema = pa.schema([*values.schema, *own])
+    few = [field.name for field in values.schema if not pa.types.is_boolean(field.type)]
+    file = BytesIO()
+    with writer(file, kind, LEVEL, schema, few) as parquet:
+        for numbers in _groups([contents.replications for contents in ordered]):
+            rows = pa.concat_tables(table_of(ordered[number], own) for number in numbers)
+            of_cells = values.take(np.repeat(numbers, [ordered[number].replications for number in numbers]))
+            group = pa.table([*of_cells.columns, *rows.columns], schema=schema)
+            parquet.write_table(group, row_group_size=len(group))
+        text = pa.Codec("zstd", LEVEL).compress("\n".join(map(footer_of, ordered)).encode(), asbytes=True)
+        encoded = base64.b64encode(text)
+        parquet.add_key_value_metadata({FOOTERS: encoded, CHECKSUM: checksum(encoded)})
     return file.getvalue()
+
+
+def _groups(counts: Sequence[int]) -> Iterator[list[int]]:
+    """The positions of the cells in each row group, for cells with these numbers of replications."""
+    group: list[int] = []
+    for number, count in enumerate(counts):
+        if len(group) == CELLS or (group and sum(counts[place] for place in group) + count > ROWS):
+            yield group
+            group = []
+        group.append(number)
+    yield group
 
 
 def opened(path: Path) -> Pack:
@@ -152,16 +215,28 @@ def pack_of(path: Path, content: bytes | None = None) -> Pack:
     with readable():
         file = pq.ParquetFile(path if content is None else pa.BufferReader(content), page_checksum_verification=True)
         metadata = file.metadata.metadata or {}
-        text = metadata.get(CELLS, b"")
+        text = metadata.get(FOOTERS, b"")
         if metadata.get(CHECKSUM) != checksum(text).encode():
             raise DamagedFileError("its footers are missing, or were changed since they were written")
         lines = pa.CompressedInputStream(pa.BufferReader(base64.b64decode(text)), "zstd").read().splitlines()
         footers = {file_stem(footer): footer for footer in map(json.loads, lines)}
-        groups = {name: group for group, name in enumerate(footers)}
-        if len(groups) != file.metadata.num_row_groups:
-            raise DamagedFileError("its number of row groups is not that of its footers")
-        if not file.schema_arrow.equals(schema_of(KINDS[record])):
+        own = schema_of(KINDS[record])
+        if [field for field in file.schema_arrow if field.name in own.names] != list(own):
             raise DamagedFileError("its columns are not those of such a pack")
-        if any((of["format"], kind_of_footer(of).record) != (FORMAT, record) for of in footers.values()):
+        if any((footer["format"], footer.get("record")) != (FORMAT, record) for footer in footers.values()):
             raise DamagedFileError(f"its footers are not those of cells of {record}")
-    return Pack(path, footers, groups, file)
+        return Pack(path, footers, _begins(footers, file.metadata), file)
+
+
+def _begins(footers: Mapping[str, Mapping[str, Any]], metadata: pq.FileMetaData) -> dict[str, tuple[int, int]]:
+    """The row group of each cell, and its first row there. Raises `DamagedFileError`."""
+    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    begins, group, row = {}, 0, 0
+    for name, footer in footers.items():
+        begins[name] = group, row
+        row += count_in(footer)
+        if row == counts[min(group, len(counts) - 1)]:
+            group, row = group + 1, 0
+    if (group, row) != (len(counts), 0):
+        raise DamagedFileError("its row groups are not those of its footers")
+    return begins

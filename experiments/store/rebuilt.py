@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from omegaconf import OmegaConf
 
 import bandits
 from bandits import checkpoint_grid
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment, Learner
 from experiments.cells import KINDS, RECORDED, Cell
-from experiments.cells.regret import RegretCell
 from experiments.config.build import build
 from experiments.errors import UserError
 from experiments.store.stored import Replications
@@ -59,8 +57,7 @@ class Known:
     @classmethod
     def _of(cls, file: Path, said: Mapping[str, Any], recorded: tuple[int, ...], contents: Replications | None) -> Self:
         identity, horizon = json.loads(said["identity"]), said["columns"]["horizon"]
-        kind = said.get("record", RegretCell.record)
-        return cls(file, said["config"], identity, horizon, kind, recorded, contents)
+        return cls(file, said["config"], identity, horizon, said["record"], recorded, contents)
 
 
 def recorded_of(contents: Replications, horizon: int) -> tuple[int, ...]:
@@ -75,20 +72,21 @@ def recorded_of(contents: Replications, horizon: int) -> tuple[int, ...]:
     return tuple(count for count in tried if np.array_equal(checkpoint_grid(horizon, count), contents.t)) or (RECORDED,)
 
 
-def cell_of(key: str, known: Known) -> Cell:
+def cell_of(key: str, said: Known) -> Cell:
     """The cell, built from its config. Raises `UserError` if the code now makes a cell with another key of it."""
-    config = OmegaConf.create(_with_classes_of_today(known.config, known.identity))
-    files = dict.fromkeys(("instance", "policy"), known.file)
+    config = _with_classes_of_today(said.config, said.identity)
+    files = dict.fromkeys(("instance", "policy"), said.file)
     instance: Environment = build(config, "instance", files, Environment)  # type: ignore[type-abstract]
     policy: Learner[Any] = build(config, "policy", files, Learner)
-    cells = [KINDS[known.record](instance, policy, known.horizon, recorded) for recorded in known.recorded]
-    found = next((cell for cell in cells if cell.key == key), None)
-    if found is None:
+    kind, seed = KINDS[said.record], said.identity.get("seed", 0)
+    cells = [kind(instance, policy, said.horizon, recorded, seed) for recorded in said.recorded]
+    rebuilt = next((cell for cell in cells if cell.key == key), None)
+    if rebuilt is None:
         raise UserError(
             f"key={key}: the code now gives it another key, {cells[0].key}: a revision was raised, or a parameter "
             "was added"
         )
-    return found
+    return rebuilt
 
 
 def _with_classes_of_today(node: Any, identity: Any) -> Any:

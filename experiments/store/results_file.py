@@ -1,30 +1,30 @@
 """The results file of one cell: parquet, a row for each replication, and a footer with metadata and provenance.
 
-Pieces of a cell that is not complete have the same schema with one more column, the `seconds` of each replication. What
-packs have in common with results files is here too: the schema, the footer, and what is checked on reading.
+What packs have in common with results files is here too: the schema, the footer, and what is checked on reading.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bandits.arrays import IntArray
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.store.stored import Replications
 from experiments.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
-FORMAT = 2  # format 1 is the same without checksums
+FORMAT = 2
 FOOTER = b"private-bandits"
 CHECKSUM = b"private-bandits-checksum"  # of the footer, which contains the checksum of the rows
 GUARANTEED = ("epsilon", "delta", "scope")  # a policy may promise another epsilon than its parameter of that name
@@ -32,18 +32,13 @@ LEVEL = 12  # of zstd compression, still quick to write
 
 
 class DamagedFileError(Exception):
-    """A results file, piece or pack that cannot be trusted; the message says why."""
+    """A results file or pack that cannot be trusted; the message says why."""
 
 
 def schema_of(kind: type[Cell]) -> pa.Schema:
     """The schema of a results file; a value that does not exist, as the estimate of an expired rule, is null."""
-    fields = [pa.field(name, of, nullable=name in kind.optional) for name, of in kind.fields.items()]
+    fields = [pa.field(name, arrow, nullable=name in kind.optional) for name, arrow in kind.fields.items()]
     return pa.schema([pa.field("replication", pa.int32(), nullable=False), *fields])
-
-
-def schema_of_piece(kind: type[Cell]) -> pa.Schema:
-    """The schema of a piece."""
-    return schema_of(kind).append(pa.field("seconds", pa.float64(), nullable=False))
 
 
 def write_file(path: Path, contents: Replications) -> None:
@@ -51,17 +46,11 @@ def write_file(path: Path, contents: Replications) -> None:
 
     Raises `OSError`, and `ValueError` for rows that the cell cannot have, as a regret that is NaN.
     """
-    put(path, bytes_of(contents, schema_of(contents.kind)))
-
-
-def bytes_of(contents: Replications, schema: pa.Schema) -> bytes:
-    """The bytes of a results file or piece with this schema. Raises `ValueError` as `write_file` does."""
-    footer = footer_of(contents)
-    file = BytesIO()
+    file, footer, schema = BytesIO(), footer_of(contents), schema_of(contents.kind)
     with writer(file, contents.kind, LEVEL, schema) as parquet:
         parquet.write_table(table_of(contents, schema))
         parquet.add_key_value_metadata({FOOTER: footer, CHECKSUM: checksum(footer.encode())})
-    return file.getvalue()
+    put(path, file.getvalue())
 
 
 def footer_of(contents: Replications) -> str:
@@ -81,14 +70,17 @@ def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
-def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema) -> pq.ParquetWriter:
-    """A parquet writer for a kind of cell, with zstd compression at `level`; equal rows give equal bytes."""
+def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema, few: Sequence[str] = ()) -> pq.ParquetWriter:
+    """A parquet writer for a kind of cell, with zstd compression at `level`; equal rows give equal bytes.
+
+    `few` are further columns, which have few values.
+    """
     return pq.ParquetWriter(
         file,
         schema,
         compression="zstd",
         compression_level=level,
-        use_dictionary=["t.list.element"] if "t" in kind.fields else False,
+        use_dictionary=[*few, *(["t.list.element"] if "t" in kind.fields else [])] or False,
         column_encoding={"replication": "DELTA_BINARY_PACKED"}
         | {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in ("regret", "pulls") if name in kind.fields},
         write_statistics=False,
@@ -129,7 +121,7 @@ def readable() -> Iterator[None]:
 def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
     """The footer of an open results file, checked against its schema, name and rows. Raises `DamagedFileError`."""
     metadata = file.schema_arrow.metadata or {}
-    footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
+    footer = _parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
     if not file.schema_arrow.equals(schema_of(kind_of_footer(footer))):
         raise DamagedFileError("its columns are not those of a results file")
     if path.stem != file_stem(footer):
@@ -139,31 +131,16 @@ def _footer_in(path: Path, file: pq.ParquetFile) -> dict[str, Any]:
     return footer
 
 
-def piece_in(content: bytes) -> Replications:
-    """The replications in a piece. Raises `DamagedFileError`."""
-    # Not `BytesIO`, which threads of Arrow would release, perhaps while the process ends: that aborts it.
-    with readable(), pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
-        metadata = file.schema_arrow.metadata or {}
-        footer = parsed(metadata.get(FOOTER), metadata.get(CHECKSUM))
-        if not file.schema_arrow.equals(schema_of_piece(kind_of_footer(footer))):
-            raise DamagedFileError("its columns are not those of a piece")
-        table = file.read(use_threads=False)
-        log = {name: table.column(name).to_numpy() for name in ("replication", "seconds")}
-    return Replications(_rows_in(table, footer), footer, log=log)
-
-
-def parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
-    """The footer from its JSON `text`, compared with its checksum `checked`, which format 1 does not have.
-
-    Raises `DamagedFileError`.
-    """
+def _parsed(text: bytes | None, checked: bytes | None) -> dict[str, Any]:
+    """The footer from its JSON `text`, compared with its checksum `checked`. Raises `DamagedFileError`."""
     try:
         footer: dict[str, Any] = json.loads(cast(bytes, text))
-        version = footer["format"]
-        if version not in (1, FORMAT):
-            raise DamagedFileError(f"it has format {version}, not {FORMAT}")
-        if version > 1 and cast(bytes, checked).decode() != checksum(cast(bytes, text)):
+        if footer["format"] != FORMAT:
+            raise DamagedFileError(f"it has format {footer['format']}, not {FORMAT}")
+        if cast(bytes, checked).decode() != checksum(cast(bytes, text)):
             raise DamagedFileError("its footer was changed since it was written")
+        for part in (footer, footer["columns"]):
+            part.setdefault("record", RegretCell.record)  # files from before every footer named its record
         _ = kind_of_footer(footer), file_stem(footer)
         if any(isinstance(value, dict) for value in footer["columns"].values()):
             raise TypeError("a column is a number, a text or a list")
@@ -190,7 +167,7 @@ def require_own_columns(footer: Mapping[str, Any]) -> None:
 
 def kind_of_footer(footer: Mapping[str, Any]) -> type[Cell]:
     """The kind of cell that a footer is about."""
-    return KINDS[footer.get("record", RegretCell.record)]
+    return KINDS[footer["record"]]
 
 
 def file_stem(footer: Mapping[str, Any]) -> str:
@@ -198,13 +175,17 @@ def file_stem(footer: Mapping[str, Any]) -> str:
     return f"{footer['columns']['policy']}-{footer['key']}"
 
 
+def count_in(footer: Mapping[str, Any]) -> int:
+    """How many replications a footer is about. Raises `DamagedFileError`."""
+    try:
+        return int(footer["runs"][-1]["replications"][1])
+    except (LookupError, TypeError, ValueError) as error:
+        raise DamagedFileError("its footer is missing or incomplete") from error
+
+
 def _require_replications(footer: Mapping[str, Any], rows: int) -> None:
     """Raise `DamagedFileError` unless the number of `rows` is that of the footer."""
-    try:
-        count = footer["runs"][-1]["replications"][1]
-    except (LookupError, TypeError) as error:
-        raise DamagedFileError("its footer is missing or incomplete") from error
-    if count != rows:
+    if count_in(footer) != rows:
         raise DamagedFileError("its number of replications is not that of its footer")
 
 
@@ -213,38 +194,58 @@ def read_file(path: Path) -> Replications:
     with _opened(path) as file:
         footer = _footer_in(path, file)
         table = file.read(use_threads=False)  # the file is so small that threads would only cost time
-    return replications_of(table, footer)
+    return replications_of(columns_of_table(table), footer)
 
 
-def replications_of(table: pa.Table, footer: dict[str, Any]) -> Replications:
-    """The rows of a cell, numbered from 0 and checked against its footer. Raises `DamagedFileError`."""
-    _require_replications(footer, table.num_rows)
-    if table.num_rows == 0 or not np.array_equal(table.column("replication").to_numpy(), np.arange(table.num_rows)):
+class FlatColumn(NamedTuple):
+    """The items of a column one after the other, and, if they are in lists, where each row begins and the last ends."""
+
+    items: NDArray[Any]
+    begins: IntArray | None
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Self:
+        """Of a column of a table; null becomes NaN."""
+        values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if not pa.types.is_list(values.type):
+            return cls(values.to_numpy(zero_copy_only=False), None)
+        return cls(values.values.to_numpy(), values.offsets.to_numpy())
+
+    def rows(self, first: int, count: int) -> NDArray[Any]:
+        """Some rows, lists along the second axis. Raises `ValueError` if lists differ in length."""
+        if self.begins is None:
+            return self.items[first : first + count]
+        return self.items[self.begins[first] : self.begins[first + count]].reshape(count, -1)
+
+
+def columns_of_table(table: pa.Table) -> dict[str, FlatColumn]:
+    """The columns of a results file, or of a row group of a pack."""
+    return {name: FlatColumn.of(table.column(name)) for name in table.column_names}
+
+
+def replications_of(columns: Mapping[str, FlatColumn], footer: dict[str, Any], first: int = 0) -> Replications:
+    """The rows of a cell from the `first` on, checked against its kind and checksum. Raises `DamagedFileError`."""
+    count, kind = count_in(footer), kind_of_footer(footer)
+    if count == 0 or not np.array_equal(columns["replication"].rows(first, count), np.arange(count)):
         raise DamagedFileError("its replications are not 0, 1, ...")
-    return Replications(_rows_in(table, footer), footer)
-
-
-def _rows_in(table: pa.Table, footer: dict[str, Any]) -> Rows:
-    """The columns of the cell's fields, checked against its kind and the checksum. Raises `DamagedFileError`."""
-    kind = kind_of_footer(footer)
     try:
-        rows = {name: _values(table.column(name)) for name in kind.fields}
+        rows = {name: columns[name].rows(first, count) for name in kind.fields}
     except ValueError as error:
         raise DamagedFileError("its rows differ in length") from error
     try:
         kind.check(rows, footer)
     except ValueError as error:
         raise DamagedFileError(str(error)) from None
-    if footer["format"] > 1 and footer.get("rows") != _checksum_of_rows(kind, rows):
+    if footer.get("rows") != _checksum_of_rows(kind, rows):
         raise DamagedFileError("its numbers were changed since they were written")
-    return rows
+    return Replications(rows, footer)
 
 
 def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
     """A checksum of the values, which does not depend on how a file stores them."""
     parts = []
-    for name, of in kind.fields.items():
-        number = of.value_type if pa.types.is_list(of) else of
+    for name, arrow in kind.fields.items():
+        number = arrow.value_type if pa.types.is_list(arrow) else arrow
         values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
         if name in kind.optional and values.dtype.kind == "f":
             values = np.where(np.isnan(values), np.nan, values)  # the same bits for every NaN
@@ -255,17 +256,6 @@ def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
 def checksum(content: bytes | memoryview) -> str:
     """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column as an array: lists along the second axis, null as NaN. Raises `ValueError` if lists differ in length."""
-    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if not pa.types.is_list(values.type):
-        alone: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-        return alone
-    items: NDArray[Any] = values.values.to_numpy()
-    begins = values.offsets.to_numpy()
-    return items[begins[0] : begins[-1]].reshape(len(values), -1)
 
 
 def set_aside(path: Path) -> Path:

@@ -1,10 +1,12 @@
-"""Stored replications of a cell, and the quantities that can be measured from them."""
+"""Stored cells, one or several: their replications, and the quantities that can be measured from them."""
 
+import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +15,18 @@ from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
 from experiments.cells import KINDS, QUANTITIES, Cell, Rows, Values
-from experiments.cells.regret import RegretCell
 from experiments.errors import nearest
 
 
 @dataclass(frozen=True)
 class Replications:
-    """Replications of a cell: just simulated, in a piece, or stored; stored ones have the numbers 0, 1, ...
+    """Replications of a cell: just simulated, or stored; stored ones have the numbers 0, 1, ...
 
     Attributes
     ----------
     rows: an array for each of the cell's `fields`, whose first axis is the replication.
     footer: metadata and provenance of the cell, see `experiments.simulate.block.footer_of_block` and
-        `experiments.simulate.Job.stored_now`.
+        `experiments.simulate.CellJob.stored_now`.
     log: `replication`, the number of each, if they are not 0, 1, ..., and the processor `seconds` that each took, if it
         is not stored yet.
     """
@@ -55,8 +56,8 @@ class Replications:
 
     @property
     def record(self) -> str:
-        """What a replication leaves behind, the name of the kind of cell; regret if the footer does not have it."""
-        return str(self.footer.get("record", RegretCell.record))
+        """What a replication leaves behind, the name of the kind of cell."""
+        return str(self.footer["record"])
 
     @property
     def kind(self) -> type[Cell]:
@@ -72,15 +73,6 @@ class Replications:
     def first(self, replications: int | None) -> Self:
         """The first `replications` of stored ones, or all if None."""
         return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
-
-    @classmethod
-    def joined(cls, several: Sequence[Self]) -> Self:
-        """All of `several` together, each replication once, in the order of their numbers, with the first's footer."""
-        first = several[0]
-        rows = {name: np.concatenate([one.rows[name] for one in several]) for name in first.rows}
-        log = {name: np.concatenate([one.log[name] for one in several]) for name in first.log}
-        _, places = np.unique(log["replication"], return_index=True)
-        return replace(first, rows=rows, log=log).at(places)
 
     @property
     def t(self) -> IntArray:
@@ -108,10 +100,14 @@ class Stored(Replications):
     cell: Cell
     weighted: "Stored | None" = field(default=None, kw_only=True)
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, Any]:
-        """The columns of the cell as in `experiments.load`, with its record."""
-        return {**self.cell.columns, "record": self.cell.record}
+        """The columns of the cell as in `experiments.load`."""
+        return self.cell.columns
+
+    @property
+    def record(self) -> str:
+        return self.cell.record
 
     @property
     def exact(self) -> bool:
@@ -152,10 +148,15 @@ class Stored(Replications):
         """The value that a `word` in a config stands for in this cell: a column, else a property of the instance.
 
         So the arguments of a bound are written once for many cells. `rule` is the policy itself, `transcript_epsilon`
-        the epsilon that it promises for the whole transcript, infinite without a promise. Raises `ParameterError`.
+        the epsilon that it promises for the whole transcript, infinite without a promise; `promised_rho` and
+        `promised_level` are the rho of zCDP and the level that its guarantee implies. Raises `ParameterError`.
         """
         if word == "rule":
             return self.cell.policy
+        if word == "promised_rho":
+            return self.cell.policy.guarantee.least_rho
+        if word == "promised_level":
+            return self.cell.policy.guarantee.least_level
         if word == "transcript_epsilon":
             return self.cell.policy.promised_epsilon(self.cell.arms, self.cell.horizon)
         if self.columns.get(word) is not None:
@@ -177,6 +178,15 @@ class Stored(Replications):
             return float(stands_for)
         except (TypeError, ValueError):
             raise ParameterError(str(value), f"is {stands_for}, not a number") from None
+
+
+def agree(one: Replications, other: Replications) -> bool:
+    """Whether the replications that both have are the same bit by bit."""
+    both = min(one.replications, other.replications)
+    return all(
+        np.array_equal(values[:both], other.rows[name][:both], equal_nan=values.dtype.kind == "f")
+        for name, values in one.rows.items()
+    )
 
 
 def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
@@ -225,4 +235,111 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "losses": lambda instance: instance.losses,
 }
 
-WORDS = {"rule", "transcript_epsilon", *DERIVED}  # in addition to the columns of a cell
+WORDS = {
+    "rule",
+    "transcript_epsilon",
+    "promised_rho",
+    "promised_level",
+    *DERIVED,
+}  # in addition to the columns of a cell
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Cells(Sequence[Stored]):
+    """Stored cells in the order given, each once; of two with the same key the one with more replications is kept."""
+
+    def __init__(self, cells: Iterable[Stored] = ()) -> None:
+        self._of_key: dict[str, Stored] = {}
+        for stored in cells:
+            earlier = self._of_key.get(stored.cell.key)
+            if earlier is None or earlier.replications < stored.replications:
+                self._of_key[stored.cell.key] = stored
+        self._cells = tuple(self._of_key.values())
+
+    @classmethod
+    def of(cls, groups: Iterable[Iterable[Stored]]) -> Self:
+        """The cells of all groups."""
+        return cls(itertools.chain.from_iterable(groups))
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __contains__(self, stored: object) -> bool:
+        """Whether this cell is among them, with any number of replications."""
+        return isinstance(stored, Stored) and stored.cell.key in self._of_key
+
+    def __iter__(self) -> Iterator[Stored]:
+        return iter(self._cells)
+
+    @overload
+    def __getitem__(self, place: int) -> Stored: ...
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: int | slice) -> Stored | Self:
+        return type(self)(self._cells[place]) if isinstance(place, slice) else self._cells[place]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns that at least one cell has."""
+        return list(dict.fromkeys(name for stored in self for name in stored.columns))
+
+    def values(self, name: str) -> list[Any]:
+        """The distinct values of a column, over the cells that have it."""
+        return list(
+            {repr(columns[name]): columns[name] for stored in self if name in (columns := stored.columns)}.values()
+        )
+
+    def varying(self) -> list[str]:
+        """The columns in which the cells differ; a cell without a column counts as None."""
+        columns = [stored.columns for stored in self]
+        return [name for name in self.columns if len({repr(cell.get(name)) for cell in columns}) > 1]
+
+    def only(self, test: Callable[[Stored], bool]) -> Self:
+        """The cells that pass a test."""
+        return type(self)(filter(test, self))
+
+    def where(self, **conditions: Any) -> Self:
+        """The cells whose columns meet all conditions: column=value, column=[values], or column={"without": values}."""
+        return self.only(lambda stored: meets(stored.columns, conditions))
+
+    def grouped(self, key: Callable[[Stored], Key]) -> dict[Key, Self]:
+        """The cells grouped by `key`, groups in the order in which their keys first occur."""
+        groups: dict[Key, list[Stored]] = {}
+        for stored in self:
+            groups.setdefault(key(stored), []).append(stored)
+        return {value: type(self)(cells) for value, cells in groups.items()}
+
+    def by(self, *columns: str) -> dict[tuple[Any, ...], Self]:
+        """The cells grouped by their values in these columns, None for a cell without the column."""
+        return self.grouped(lambda stored: tuple(stored.columns.get(name) for name in columns))
+
+    def measure(self, quantity: str) -> list[Values]:
+        """The `quantity` of each replication, for each cell. Raises `ParameterError` if a cell does not record it."""
+        return [stored.measure(quantity) for stored in self]
+
+    def lacks(self, stored: Stored, name: str) -> bool:
+        """Whether column `name` is a parameter of policies only, and the policy of the cell `stored` does not have it.
+
+        A policy without privacy lacks epsilon; a policy without delta in its guarantee or its parameters lacks delta.
+        """
+        if name not in self._of_policies:
+            return False
+        guarantee = stored.cell.policy.guarantee
+        if name == "epsilon":
+            return not guarantee.private
+        if name == "delta":
+            return not guarantee.private or not (guarantee.delta > 0 or hasattr(stored.cell.policy, "delta"))
+        return name not in stored.columns
+
+    @cached_property
+    def _of_policies(self) -> set[str]:
+        """The columns that are parameters of policies only."""
+        names: set[str] = set()
+        others: set[str] = set()
+        for stored in self:
+            own = {item.name for item in dataclasses.fields(stored.cell.policy)}  # type: ignore[arg-type]
+            names |= own
+            others |= stored.columns.keys() - own
+        return {"epsilon", "delta"} | (names - others)

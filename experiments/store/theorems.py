@@ -32,8 +32,12 @@ def imported(path: str, key: str) -> Callable[..., Any]:
 
 def _functions(module: ModuleType) -> list[str]:
     """The public functions that a module defines."""
-    known = vars(module).items()
-    return [name for name, of in known if isfunction(of) and of.__module__ == module.__name__ and name[0] != "_"]
+    members = vars(module).items()
+    return [
+        name
+        for name, member in members
+        if isfunction(member) and member.__module__ == module.__name__ and name[0] != "_"
+    ]
 
 
 def _require_trusted(path: str, module: str, key: str) -> None:
@@ -49,9 +53,9 @@ def value_of(bound: str, arguments: Words, stored: Stored, more: Mapping[str, fl
     `more` are words in addition to those of the cell. Raises `ParameterError`, which names the argument, if one that is
     a number in the config, not a word, is out of range.
     """
-    known = more or {}
+    further = more or {}
     given = {
-        name: known[word] if word in known else stored.word(word) if isinstance(word, str) else word
+        name: further[word] if word in further else stored.word(word) if isinstance(word, str) else word
         for name, word in arguments.items()
     }
     function = imported(bound, "bound")

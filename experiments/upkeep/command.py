@@ -26,18 +26,14 @@ from hydra.core.override_parser.types import Override
 
 from experiments.config.build import convert
 from experiments.config.command_line import Parser
-from experiments.config.overrides import parsed
+from experiments.config.compose import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import CODE, RESULTS, RUNS, Store
-from experiments.store.filters import chosen
-from experiments.store.index import Index, index_of_folders
-from experiments.store.place import Place, files_in
-from experiments.upkeep.diff import differences
-from experiments.upkeep.garbage import garbage
+from experiments.store.place import Copy, Place, columns_of, files_in, filtered, look
+from experiments.upkeep.garbage import garbage, removable
 from experiments.upkeep.garbage import remove as remove_garbage
-from experiments.upkeep.merge import Step, look
+from experiments.upkeep.merge import Step, compared, differing_cells
 from experiments.upkeep.packing import pack
-from experiments.upkeep.remove import removable
 from experiments.upkeep.verify import verify
 
 OWN_KEYS: dict[str, dict[str, Any]] = {
@@ -50,7 +46,7 @@ FILTERED = ("list", "export", "remove")  # commands that choose cells
 SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
 
 
-class Asked(NamedTuple):
+class _Request(NamedTuple):
     """What the shell asked for: keys of this command, and filters."""
 
     keys: dict[str, Any]
@@ -71,28 +67,28 @@ class Asked(NamedTuple):
         """The folder for commands on published results. Raises `UserError`."""
         return RESULTS if self.keys["results_dir"] is None else self.store.root
 
-    def cells(self) -> Index:
+    def cells(self) -> list[Copy]:
         """The cells that pass the filters, without damaged files, of which it prints a warning."""
-        index = self.store.index()
-        for file, reason in sorted(index.damaged.items()):
+        copies, damaged = self.store.look()
+        for file, reason in sorted(damaged.items()):
             print(f"warning: {file}: damaged: {reason}", file=sys.stderr)
-        return chosen(index, self.filters, {*index.columns, *SHOWN})
+        return filtered(copies, self.filters, {*columns_of(copies), *SHOWN})
 
 
-def list_cells(request: Asked) -> None:
+def list_cells(request: _Request) -> None:
     """Print a line for each cell, and the totals."""
-    index = request.cells()
-    names = [*SHOWN, *([CODE] if CODE in index.columns else [])]
-    shown = [index.column(name) for name in names]
-    numbers = zip(index.places, index.replications, index.sizes, strict=True)
+    copies = request.cells()
+    names = [*SHOWN, *([CODE] if CODE in columns_of(copies) else [])]
+    sizes = [copy.place.size() for copy in copies]
     rows = [
-        [_shown(column.values[column.codes[row]]) if column.codes[row] >= 0 else "" for column in shown]
-        + [str(replications), str(size), os.path.relpath(str(place))]
-        for row, (place, replications, size) in enumerate(numbers)
+        [_shown(copy.columns.get(name, "")) for name in names]
+        + [str(copy.replications), str(size), os.path.relpath(str(copy.place))]
+        for copy, size in zip(copies, sizes, strict=True)
     ]
     for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
         print(line)
-    print(f"{len(rows)} cells, {index.replications.sum()} replications, {index.sizes.sum() / 1e6:.1f} MB")
+    replications = sum(copy.replications for copy in copies)
+    print(f"{len(rows)} cells, {replications} replications, {sum(sizes) / 1e6:.1f} MB")
 
 
 def _shown(value: Any) -> str:
@@ -104,7 +100,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     return ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-def verify_files(request: Asked) -> None:
+def verify_files(request: _Request) -> None:
     """Read every stored cell, also those of which another folder has a better copy; exit code 1 if one is damaged."""
     result = verify(file for folder in request.store.folders() for file in files_in(folder))
     for where, reason in result.damaged.items():
@@ -113,14 +109,14 @@ def verify_files(request: Asked) -> None:
     sys.exit(1 if result.damaged else 0)
 
 
-def merge(request: Asked, other: str) -> None:
+def _merge(request: _Request, other: str) -> None:
     """Copy in the results of `other`; if one of its cells is refused, write nothing, exit code 1."""
     store, folder = request.store, Path(other)
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
     if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
         raise UserError(f"{other}: is the folder that it would be merged into")
-    steps = list(look(store, folder))
+    steps = list(compared(store, folder))
     refused = [step for step in steps if step.step is Step.REFUSED]
     for step in refused:
         print(step.problem)
@@ -133,19 +129,19 @@ def merge(request: Asked, other: str) -> None:
     sys.exit(1 if refused else 0)
 
 
-def diff(request: Asked, other: str) -> None:
+def diff(request: _Request, other: str) -> None:
     """Print how the published results, or those in `results_dir`, differ from `other`; exit code 1 if they do."""
     folder = request.published
     if not Path(other).is_dir():
         raise UserError(f"{other}: no such folder")
     count = 0
-    for count, line in enumerate(differences(folder, Path(other)), 1):  # noqa: B007  # they are counted
+    for count, line in enumerate(differing_cells(folder, Path(other)), 1):  # noqa: B007  # they are counted
         print(line, flush=True)
     print(f"{count} cells of {folder} and {other} differ")
     sys.exit(1 if count else 0)
 
 
-def pack_files(request: Asked) -> None:
+def pack_files(request: _Request) -> None:
     """Put results files into packs; print a line for each pack that was renewed."""
     without = [key for key in request.keys["without"].split(",") if key]
     renewed = 0
@@ -154,25 +150,25 @@ def pack_files(request: Asked) -> None:
     print(f"{renewed} packs renewed in {request.published}")
 
 
-def export(request: Asked, form: str) -> None:
+def export(request: _Request, form: str) -> None:
     """Write rows as CSV to standard output, or a description of the files as an RO-Crate."""
     from experiments.upkeep import export as to  # it needs pandas, whose import is slow
 
     if form == "crate":
         folder = request.store.root
-        path = to.crate(folder, index_of_folders([folder]).sound())
+        path = to.crate(folder, look([folder]).sound())
         print(f"{path}: written")
         return
-    for piece in to.csv(request.store.index().sound(), request.keys["table"], request.filters):
+    for piece in to.csv(request.store.look().sound(), request.keys["table"], request.filters):
         sys.stdout.write(piece)
 
 
-def remove_cells(request: Asked) -> None:
-    """Print the chosen cells of one folder, with their pieces and failures; remove them if remove=true."""
+def remove_cells(request: _Request) -> None:
+    """Print the chosen cells of one folder, with what was begun of them and failures; remove them if remove=true."""
     if not request.filters:
         raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
     remove, root = _is_removed(request), request.store.root
-    one = Asked({**request.keys, "results_dir": str(root)}, request.filters)
+    one = _Request({**request.keys, "results_dir": str(root)}, request.filters)
     paths = list(removable(root, one.cells())) if root.is_dir() else []
     for item in paths:
         print(os.path.relpath(str(item.what)))
@@ -182,14 +178,14 @@ def remove_cells(request: Asked) -> None:
     print(f"{len(paths)} results, {size:.1f} MB, {'removed' if remove else 'would be removed; remove=true does it'}")
 
 
-def _is_removed(request: Asked) -> bool:
+def _is_removed(request: _Request) -> bool:
     try:
         return bool(convert(request.keys["remove"], bool))
     except ValueError as error:
         raise UserError(f"remove: must be {error}") from None
 
 
-def collect_garbage(request: Asked) -> None:
+def collect_garbage(request: _Request) -> None:
     """Print what nothing reads any more; remove it if remove=true."""
     remove = _is_removed(request)
     root = request.store.root
@@ -224,13 +220,13 @@ def _parser() -> Parser:
     return parser
 
 
-def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> Asked:
+def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> _Request:
     """The arguments, as values of `keys` and as filters. Raises `UserError` for an unknown key."""
     given = {item.key_or_group: _value(item) for item in map(parsed, words)}
     filters = {name: value for name, value in given.items() if name not in keys}
     if filters and not filtered:
         raise UserError(f"{next(iter(filters))}: unknown key; {nearest(next(iter(filters)), keys)}")
-    return Asked({**keys, **{name: value for name, value in given.items() if name in keys}}, filters)
+    return _Request({**keys, **{name: value for name, value in given.items() if name in keys}}, filters)
 
 
 def _value(item: Override) -> Any:
@@ -254,7 +250,7 @@ def main() -> None:
         case "verify":
             verify_files(request)
         case "merge":
-            merge(request, typed.other)
+            _merge(request, typed.other)
         case "diff":
             diff(request, typed.other)
         case "pack":

@@ -1,26 +1,31 @@
-"""Garbage in a folder of results, which nothing will read again: replaced results, and what sweeps left."""
+"""What can be removed from a folder of results: what nothing will read again, and cells that are chosen by columns."""
 
-import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from experiments.own_code.user_code import revisions
-from experiments.simulate import failures, pieces, slurm, status
-from experiments.store import LEASES
-from experiments.store.index import index_of_folders
+from experiments.simulate import failures, job, slurm, status
+from experiments.simulate.failures import Failures
+from experiments.simulate.job import BEGUN
+from experiments.store import locks
 from experiments.store.packs import is_pack
-from experiments.store.place import Place, places_in
+from experiments.store.place import Copy, Place, places_in
 from experiments.store.results_file import FILE, DamagedFileError
 from experiments.upkeep.packing import take_out
 
 ORPHANED = 24 * 3600.0  # seconds: a file that has not changed for so long has no process that needs it
 ASIDE = (".damaged", ".conflict")
-FAILURE = re.compile(r"[0-9a-f]{16}\.json")
+OF_SWEEPS = {
+    job.BEGUN: FILE,
+    failures.FOLDER: re.compile(r"[0-9a-f]{16}\.json"),
+    locks.FOLDER: re.compile(r".*\.(lock|lease)"),
+    status.FOLDER: re.compile(r".*\.txt"),
+    slurm.LOGS: re.compile(r".*"),
+}  # what sweeps leave beside results, if they are killed
 LEFT = "left by a process that ended a day ago or longer"
 
 
@@ -34,11 +39,11 @@ class Garbage(NamedTuple):
 
 def garbage(folder: Path) -> Iterator[Garbage]:
     """What may be removed from a folder of results; never files that this project did not write."""
-    of_sweeps = Leftovers(folder)
+    is_running = status.is_running(folder)  # a sweep may take days
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if path.parent.parent == folder and (is_pack(path.name) or FILE.fullmatch(path.name)):
             yield from _outdated(path)
-        elif why := _why(path) or of_sweeps.why(path):
+        elif why := _why(path) or (LEFT if not is_running and left_by_sweeps(folder, path) else None):
             yield Garbage(path, why, path.stat().st_size)
 
 
@@ -57,7 +62,7 @@ def remove(folder: Path, leftovers: Iterable[Garbage]) -> None:
 def _remove_file(path: Path) -> None:
     """Remove a file, and its folder if that is empty now and was made by a sweep."""
     path.unlink(missing_ok=True)
-    if path.parent.parent.name in (pieces.FOLDER, slurm.LOGS):
+    if path.parent.parent.name in (job.BEGUN, slurm.LOGS):
         with suppress(OSError):  # the folder is not empty
             path.parent.rmdir()
 
@@ -83,73 +88,20 @@ def _outdated(file: Path) -> Iterator[Garbage]:
                     break
 
 
-class Leftovers:
-    """What sweeps left below `root`: pieces, leases, failures, status files, job folders."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._reasons: dict[str, Callable[[Path], str | None]] = {
-            pieces.FOLDER: self._of_piece,
-            failures.FOLDER: self._of_failure,
-            LEASES: _of_process,
-            status.FOLDER: _of_process,
-            slurm.LOGS: self._of_jobs,
-        }
-
-    def why(self, path: Path) -> str | None:
-        """Why nothing will read a file; None if it may still be read, or no sweep wrote it."""
-        top, *below = path.relative_to(self._root).parts
-        return self._reasons[top](path) if below and top in self._reasons else None
-
-    def _of_piece(self, path: Path) -> str | None:
-        if path.suffix != pieces.SUFFIX:
-            return None
-        numbers = pieces.numbers_of(path)
-        if numbers is not None and max(numbers) < self._replications(path.parent.name):
-            return "its replications are stored"
-        if self._is_running or not _is_old(path):
-            return None
-        return (
-            f"of {0 if numbers is None else len(numbers)} replications of a run that nobody resumed for a day or longer"
-        )
-
-    def _of_failure(self, path: Path) -> str | None:
-        if not FAILURE.fullmatch(path.name):
-            return None
-        if _failed_at(path) < self._replications(path.stem):
-            return "the replication that failed is stored"
-        return "of a cell that failed a day ago or longer; the next run tries it again" if _is_old(path) else None
-
-    def _of_jobs(self, path: Path) -> str | None:
-        return None if self._is_running or not _is_old(path) else "of jobs that ended a day ago or longer"
-
-    @cached_property
-    def _is_running(self) -> bool:
-        """Whether a sweep is running here; it may take days."""
-        return any(sweep.state == status.RUNNING and not sweep.is_lost for sweep in status.sweeps(self._root))
-
-    def _replications(self, key: str) -> int:
-        """How many replications of the cell with this key are stored."""
-        return self._stored.get(key, 0)
-
-    @cached_property
-    def _stored(self) -> dict[str, int]:
-        """How many replications of each cell are stored here, by key."""
-        index = index_of_folders([self._root])
-        return {place.key: int(count) for place, count in zip(index.places, index.replications, strict=True)}
-
-
-def _of_process(path: Path) -> str | None:
-    return LEFT if path.suffix in (".lease", ".json") and _is_old(path) else None
-
-
-def _failed_at(path: Path) -> float:
-    """The number of the replication that failed; infinite if the record does not have it."""
-    try:
-        return float(json.loads(path.read_bytes())["replication"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return float("inf")
+def left_by_sweeps(folder: Path, path: Path) -> bool:
+    """Whether a sweep wrote a file of a folder of results, for itself, that was not changed for a day."""
+    top, *below = path.relative_to(folder).parts
+    return bool(below) and top in OF_SWEEPS and bool(OF_SWEEPS[top].fullmatch(path.name)) and _is_old(path)
 
 
 def _is_old(path: Path) -> bool:
     return time.time() - path.stat().st_mtime > ORPHANED
+
+
+def removable(root: Path, cells: Iterable[Copy]) -> Iterator[Garbage]:
+    """The chosen cells below `root`, in results files or packs, with what was begun of them and records of failures."""
+    for place, _ in cells:
+        yield Garbage(place if place.is_packed else place.file, "chosen", place.size())
+        for path in (root / BEGUN / f"{place.name}.parquet", Failures(root).path(place.key)):
+            if path.exists():
+                yield Garbage(path, "begun", path.stat().st_size)

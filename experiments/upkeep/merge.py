@@ -1,15 +1,14 @@
-"""Copy the results of another folder into this one: what both have must be the same bit by bit."""
+"""Two folders of results, cell by cell: what differs, and what one may take from the other, bit by bit the same."""
 
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.store import Store, agree, held
-from experiments.store.index import index_of_folders
-from experiments.store.place import Place
+from experiments.store import Store, held
+from experiments.store.place import Place, look
 from experiments.store.results_file import DamagedFileError
-from experiments.store.stored import Replications
+from experiments.store.stored import Replications, agree
 
 
 class Step(Enum):
@@ -28,12 +27,12 @@ class Found(NamedTuple):
     problem: str = ""
 
 
-def look(store: Store, other: Path) -> Iterator[Found]:
+def compared(store: Store, other: Path) -> Iterator[Found]:
     """Read every cell of `other` completely and compare it with what `store` has; nothing is written."""
-    index = index_of_folders([other])
-    for file, reason in index.damaged.items():
+    copies, damaged = look([other])
+    for file, reason in damaged.items():
         yield Found(None, Step.REFUSED, f"{file}: damaged: {reason}")
-    for place in index.places:
+    for place, _ in copies:
         try:
             yield _compared(store, place, place.read())
         except DamagedFileError as damage:
@@ -51,3 +50,38 @@ def _compared(store: Store, place: Place, theirs: Replications) -> Found:
             return Found(place, Step.REFUSED, f"{place}: has other numbers than {of_ours}")
         most = max(most, ours.replications)
     return Found(place, Step.KNOWN if theirs.replications <= most else Step.TAKEN)
+
+
+OF_FORMAT = ("format", "rows")  # keys of a footer that are about the file, not the cell
+
+
+def differing_cells(folder: Path, other: Path) -> Iterator[str]:
+    """A line for each cell that is in only one of the folders, or differs, in the order of names."""
+    here, there = _places(folder), _places(other)
+    for name in sorted(here.keys() | there.keys()):
+        if name not in there or name not in here:
+            yield f"{name}: only in {folder if name in here else other}"
+        elif problem := _difference(here[name], there[name]):
+            yield f"{name}: {problem}"
+
+
+def _places(folder: Path) -> dict[str, Place]:
+    return {copy.place.name: copy.place for copy in look([folder]).sound()}
+
+
+def _difference(here: Place, there: Place) -> str | None:
+    """How the cell in two places differs, None if it does not."""
+    lines = []
+    for place in (here, there):
+        try:
+            lines.append(place.read())
+        except DamagedFileError as damage:
+            return f"{place}: damaged: {damage}"
+    ours, theirs = lines
+    if not agree(ours, theirs):
+        return "other numbers"
+    if ours.replications != theirs.replications:
+        return f"{ours.replications} replications, and {theirs.replications}"
+    before, now = ({key: value for key, value in stored.footer.items() if key not in OF_FORMAT} for stored in lines)
+    keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return f"the same numbers, with another {', '.join(keys)}" if keys else None

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.errors import UserError
-from experiments.store import LEASES, Store, agree
-from experiments.store.leases import Leases, alone
+from experiments.store import Store
+from experiments.store.locks import Locks, alone
 from experiments.store.packs import file_of, pack_of, packed
 from experiments.store.place import Place, damaged, files_in, places_in
 from experiments.store.results_file import DamagedFileError, footer_of, kind_of_footer
-from experiments.store.stored import Replications
+from experiments.store.stored import Replications, agree
 from experiments.whole_files import put
 
 
@@ -63,12 +63,15 @@ def take_out(folder: Path, places: Iterable[Place]) -> None:
 
 @contextmanager
 def _renewing(folder: Path) -> Iterator[None]:
-    """Hold the lease on the packs of a folder. Raises `UserError` if another process holds it."""
-    leases = Leases(folder / LEASES)
-    with Store(folder).writing(), leases.renewed():
-        if not leases.take("pack"):
+    """Have the lock on the packs of a folder. Raises `UserError` if another process has it."""
+    locks = Locks(folder)
+    with Store(folder).writing():
+        if not locks.take("pack"):
             raise UserError(f"{folder}: another process is writing its packs")
-        yield
+        try:
+            yield
+        finally:
+            locks.release("pack")
 
 
 def _by_pack(folder: Path) -> dict[Path, list[Place]]:
@@ -94,7 +97,7 @@ def _renewed(file: Path, places: Sequence[Place], without: Collection[str]) -> R
     elif taken_in or taken_out:
         _write(file, cells)
     for place, version in versions.items():
-        with alone(file.parents[1] / LEASES, f"{place.key}-write"):
+        with alone(file.parents[1], f"{place.key}-write"):
             if _version(place.file) == version:  # no other process has stored more by now
                 place.file.unlink()
     return Renewed(file, len(cells), taken_in, taken_out)
@@ -117,18 +120,18 @@ def _together(file: Path, places: Sequence[Place], without: Collection[str]) -> 
             if place.is_packed and place.name in own:
                 continue  # its results file replaces it
             raise damaged(place, str(damage)) from None
-        earlier = cells.get(place.cell)
+        earlier = cells.get(place.stem)
         if earlier is not None and not agree(earlier, contents):
             raise UserError(f"{place}: has other numbers than {file}; remove the wrong one of the two")
         if earlier is None or earlier.replications < contents.replications:
-            cells[place.cell] = contents
+            cells[place.stem] = contents
             from_files.update([] if place.is_packed else [place])
     return cells, len(from_files)
 
 
 def _write(file: Path, cells: Mapping[str, Replications]) -> None:
     """Write a pack, after reading it back in memory and comparing it with the cells. Raises `UserError`."""
-    content = packed(cells)
+    content = packed(cells.values())
     made = pack_of(file, content)
     for name, contents in cells.items():
         written = made.read(name)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from omegaconf import OmegaConf
 
 from bandits import ParameterError, regret
 from bandits.arrays import FloatArray
@@ -17,53 +16,57 @@ from bandits.learner import Environment
 from experiments.config.build import build
 from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.store import agree
+from experiments.store.packs import is_pack, opened
 from experiments.store.place import Place, places_in
 from experiments.store.results_file import DamagedFileError
-from experiments.store.stored import Replications
+from experiments.store.stored import Replications, agree
 
 ROUNDING = 1e-9  # relative difference of regret that another processor may make
 
 
 class Verified(NamedTuple):
-    """How many cells are sound, how many of them have no checksum (format 1), and which are damaged, and why."""
+    """How many cells are sound, and which are damaged, and why."""
 
     sound: int
-    without_checksum: int
     damaged: dict[str, str]
 
     def __str__(self) -> str:
-        unchecked = f", {self.without_checksum} of them of format 1, without checksums" if self.without_checksum else ""
-        return f"{self.sound + len(self.damaged)} cells: {self.sound} sound{unchecked}; {len(self.damaged)} damaged"
+        return f"{self.sound + len(self.damaged)} cells: {self.sound} sound; {len(self.damaged)} damaged"
 
 
 def verify(files: Iterable[Path]) -> Verified:
     """Read the cells of all `files`, results files and packs; a pack that cannot be opened counts as one cell.
 
-    Two files of one cell in a folder must have the same numbers where both have some.
+    Two copies of one cell must have the same numbers where both have some, and the columns of packs for other programs
+    those of the footers.
     """
-    sound, without, damaged = 0, 0, {}
+    sound, damaged = 0, {}
     places: list[Place] = []
-    first: dict[tuple[Path, str], Place] = {}  # of a folder and a key
+    first: dict[str, Place] = {}  # of a key
+    wrong: dict[Place, str] = {}
     for file in files:
         try:
             places += places_in(file)
+            if is_pack(file.name):
+                unequal = opened(file).wrong_columns().items()
+                wrong |= {Place(file, f"{file.parent.name}/{cell}"): reason for cell, reason in unequal}
         except DamagedFileError as damage:
             damaged[str(file)] = str(damage)
     with Progress("verifying", {"cells": len(places)}) as progress:
         for place in places:
             try:
                 contents = progress.after(place, cells=1).read()
-                before = first.setdefault((place.file.parents[1], place.key), place)
+                before = first.setdefault(place.key, place)
                 if before is not place and not agree(before.read(), contents):
                     raise DamagedFileError(f"its numbers are not those of the same cell in {before}")
+                if place in wrong:
+                    raise DamagedFileError(wrong[place])
                 _require_regret_of_pulls(contents)
             except DamagedFileError as damage:
                 damaged[str(place)] = str(damage)
                 continue
             sound += 1
-            without += contents.footer["format"] == 1
-    return Verified(sound, without, damaged)
+    return Verified(sound, damaged)
 
 
 def _require_regret_of_pulls(contents: Replications) -> None:
@@ -96,7 +99,7 @@ def _gaps(config: str, revision: int | None) -> FloatArray | None:
         return None
     try:
         kind: Any = Environment
-        instance = build(OmegaConf.create({"instance": given}), "instance", {"instance": Path("footer")}, kind)
+        instance = build({"instance": given}, "instance", {"instance": Path("footer")}, kind)
     except (ParameterError, UserError):
         return None
     if isinstance(instance, Instance | FullInformation) and instance.revision == revision:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from bandits.bounds.gaussian_leaders import gaussian_leader_slope
-from bandits.bounds.wang2024 import dp_ftpl_gauss_regret, gdp_elim_new_regret, transcript_lower_bound
+from bandits.bounds.wang2024 import dp_ftpl_gauss_regret, gdp_elim_new_regret, two_armed_transcript_lower_bound
 from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.exponents import grown
 from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
@@ -83,15 +83,15 @@ def _gauss_growth() -> dict[tuple[float, float], dict[tuple[int, int], Interval]
     Decades begin long after the start phase, at 10^5 steps.
     """
     horizons = [10**5, 10**6, 10**7, 10**8]
-    found = {}
+    growth = {}
     for budget in ((1.0, 0.01), (1.0, math.exp(-10))):
         low, high = fixed_rewards_pulls(1.0, gauss_paper(*budget), horizons)
         ends = [(low[i + 1] - high[i], high[i + 1] - low[i]) for i in range(len(horizons) - 1)]
-        found[budget] = {
+        growth[budget] = {
             pair: Interval(sum(end) / 2 / math.log(10), end[0] / math.log(10), end[1] / math.log(10))
             for pair, end in zip(pairwise(horizons), ends, strict=True)
         }
-    return found
+    return growth
 
 
 def _hockey_stick(epsilon: float, delta: float) -> float:
@@ -127,7 +127,7 @@ def transcript_bounds() -> list[Setting]:
 
     def ratio(horizon: float, epsilon: float, delta: float) -> float:
         upper = gdp_elim_new_regret(np.array([0.9]), epsilon, delta, int(horizon))
-        return upper / transcript_lower_bound(epsilon, delta, int(horizon), scale=1.0, power=0.75)
+        return upper / two_armed_transcript_lower_bound(epsilon, delta, int(horizon), scale=1.0, power=0.75)
 
     pure = {"horizon": 1e60, "epsilon": 1e-6, "delta": 0.0}
     approximate = {"horizon": 1e130, "epsilon": 1e-6, "delta": 1e-15}  # so long that delta decides

@@ -1,0 +1,45 @@
+"""Laws of sums of rewards with the Laplace noise of several batches (bandits/bounds/stuck_runs.md, 8.5)."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from bandits.arrays import FloatArray
+from bandits.parameters import require
+
+LAST = 1000.0  # y from which on a tail is 0
+
+
+def laplace_sum_tail(y: ArrayLike, batches: int) -> FloatArray:
+    """P(X > y) of the sum X of so many Laplace variables of scale 1, for y >= 0.
+
+    X is the difference of two Gamma(m) variables, so that P(X > y) is e^-y times the sum over j < m of
+    y^j / j! sum over l < m - j of C(m - 1 + l, l) 2^-(m + l). Its last term alone, j = m - 1, is
+    y^(m-1) e^-y / ((m - 1)! 2^m).
+    """
+    require(1 <= batches <= 80, "batches", batches, "a whole number in 1..80")
+    values = np.asarray(y, dtype=np.float64)
+    require(bool((values >= 0).all()), "y", y, "at least 0")
+    values = np.minimum(values, LAST)
+    lost = np.arange(batches)
+    logs = special.gammaln(batches + lost) - special.gammaln(batches) - special.gammaln(lost + 1)
+    weights = np.cumsum(np.exp(logs - (batches + lost) * math.log(2)))[::-1]  # of j = 0, 1, ...
+    total = np.full_like(values, weights[-1])
+    for j in range(batches - 1, 0, -1):
+        total = weights[j - 1] + total * values / j
+    return np.asarray(np.exp(-values) * total)
+
+
+def chances_of_sums(totals: ArrayLike, count: int, batches: int, mean: float, epsilon: float) -> FloatArray:
+    """P(S <= total) for several totals, shape (totals,), S the noisy sum of `count` Bernoulli(`mean`) rewards.
+
+    Noise was added in so many batches. Sums of rewards that have a probability below 1e-20 are left out.
+    """
+    spread = 50 + 10 * math.sqrt(count * mean * (1 - mean))
+    first, last = max(0, math.floor(count * mean - spread)), min(count, math.ceil(count * mean + spread))
+    rewards = np.arange(first, last + 1)
+    above = epsilon * (rewards - np.asarray(totals, dtype=np.float64)[:, None])
+    tails = laplace_sum_tail(np.abs(above), batches)
+    return np.asarray(np.where(above >= 0, tails, 1 - tails) @ stats.binom.pmf(rewards, count, mean))

@@ -1,0 +1,100 @@
+"""Rewards that were observed: a table of arms and rewards, as a question takes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bandits.arrays import FloatArray, IntArray
+from experiments.errors import UserError
+from experiments.intervals import Interval, mean, share
+
+VALUES = 20  # of an arm; more are put into as many groups of neighbours, each with the mean of its rewards
+ERROR = 0.05  # the probability that the interval of some arm misses
+MOST = 1e9  # of heavy rewards
+COLUMNS = ["arm", "reward"]
+
+
+@dataclass(frozen=True)
+class Past:
+    """Rewards by arm, arms in the order of their names: in [0, 1], or above 0 if their tails are `heavy`.
+
+    Attributes
+    ----------
+    names: of the arms, as the file has them.
+    values, counts: of each arm its rewards, and how often each was observed.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    counts: tuple[tuple[int, ...], ...]
+    heavy: bool = False
+
+    @property
+    def rewards(self) -> str:
+        """What the rewards are: clicks if all are 0 or 1."""
+        if self.heavy:
+            return "heavy"
+        return "clicks" if all({0.0, 1.0}.issuperset(arm) for arm in self.values) else "bounded"
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        pairs = zip(self.values, self.counts, strict=True)
+        return tuple(float(np.average(values, weights=counts)) for values, counts in pairs)
+
+    @property
+    def intervals(self) -> list[Interval]:
+        """Of the mean of each arm, all of them with probability 95 %: for every law of clicks, else approximate."""
+        error = ERROR / len(self.names)
+        every = [np.repeat(values, counts) for values, counts in zip(self.values, self.counts, strict=True)]
+        if self.rewards == "clicks":
+            return [share(rewards == 1, error) for rewards in every]
+        return [mean(rewards, error) for rewards in every]
+
+    def in_order(self, order: Sequence[int] | IntArray) -> "Past":
+        """The same with arms in another order."""
+        names, values, counts = self.names, self.values, self.counts
+        return Past(
+            tuple(names[arm] for arm in order),
+            tuple(values[arm] for arm in order),
+            tuple(counts[arm] for arm in order),
+            self.heavy,
+        )
+
+
+def read_past(path: Any, heavy: bool = False) -> Past:
+    """The rewards in a CSV file with the columns arm and reward. Raises `UserError`, one line that names the file."""
+    if not isinstance(path, str) or not path:
+        raise UserError(f"data: must be the path of a CSV file, got {path}")
+    try:
+        table = pd.read_csv(Path(path), dtype={"arm": str})
+    except (OSError, ValueError) as error:
+        raise UserError(f"data: {path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise UserError(f"data: {path} has no column {missing[0]}; it needs arm and reward")
+    rewards = pd.to_numeric(table.reward, errors="coerce")
+    bad = table.arm.isna() | ~(rewards.between(0, MOST, inclusive="right") if heavy else rewards.between(0, 1))
+    if bad.any():
+        line = int(np.flatnonzero(bad)[0])
+        reward, arm = table.reward.iloc[line], table.arm.iloc[line]
+        wanted = "above 0" if heavy else "in [0, 1]"
+        advice = "" if heavy else "; divide rewards by the largest that is possible, or add rewards=heavy"
+        raise UserError(
+            f"data: {path}, line {line + 2}: needs an arm and a reward {wanted}, got arm {arm}, reward {reward}{advice}"
+        )
+    arms = sorted(table.arm.unique())
+    laws = [_law(rewards[table.arm == arm].to_numpy(float)) for arm in arms]
+    return Past(tuple(arms), tuple(values for values, _ in laws), tuple(counts for _, counts in laws), heavy)
+
+
+def _law(rewards: FloatArray) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """The distinct rewards and how often each came; many are grouped, which keeps the mean."""
+    values, counts = np.unique(rewards, return_counts=True)
+    if len(values) > VALUES:
+        groups = np.array_split(np.sort(rewards), VALUES)
+        values, counts = np.array([group.mean() for group in groups]), np.array([len(group) for group in groups])
+    return tuple(map(float, values)), tuple(map(int, counts))

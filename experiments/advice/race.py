@@ -1,0 +1,151 @@
+"""A race: contenders are played by successive halving, the finalists judged by the rule of `experiments.contests`."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bandits import Instance
+from experiments.advice.contenders import Contender
+from experiments.advice.question import Question
+from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
+from experiments.intervals import Interval
+from experiments.means import mean_of
+from experiments.simulate.complete import complete, runner_of
+from experiments.store import Store, stored_cells
+from experiments.store.stored import Stored
+
+ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
+FINALISTS = 5
+LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
+SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A policy in the table: what it lost over its runs."""
+
+    contender: Contender
+    stored: Stored
+    standing: Standing
+
+    @property
+    def label(self) -> str:
+        return self.contender.label
+
+    @property
+    def runs(self) -> int:
+        return len(self.stored.headline)
+
+    @property
+    def lost(self) -> float:
+        """The mean reward lost, without a word on whether it can be trusted: by it a race is decided."""
+        return float(self.stored.headline.mean())
+
+    @property
+    def mean(self) -> Interval:
+        """The mean reward lost; approximate, see `experiments.means`."""
+        return mean_of(self.stored, ERROR).interval
+
+    @property
+    def median(self) -> float:
+        return self.standing.quantiles[MIDDLE].estimate
+
+    @property
+    def on_best(self) -> float:
+        """The share of runs that pulled the best arm most often."""
+        instance = self.stored.cell.instance
+        assert isinstance(instance, Instance)
+        best = int(np.argmax(instance.mean_rewards))
+        return float((self.stored.pulls.argmax(axis=1) == best).mean())
+
+
+def judged(rows: Sequence[Row]) -> tuple[list[Row], Contest]:
+    """The rows in order of their risk, those that take no part last, and the contest."""
+    rivals = contest(row.standing for row in rows)
+    order = {one.key: place for place, one in enumerate((*rivals.rivals, *rivals.out))}
+    return sorted(rows, key=lambda row: order[row.standing.key]), rivals
+
+
+def play(racers: Sequence[Contender], runs: int) -> list[Row]:
+    """The row of each racer after `runs` runs; what is stored is not simulated again."""
+    if not racers:
+        return []
+    plans = [one.plan(runs) for one in racers]
+    complete(plans, runner_of(plans))
+    cells = [next(iter(stored_cells(planned))) for planned in plans]
+    error = error_of_each(len(racers))
+    return [Row(one, stored, standing(stored, error)) for one, stored in zip(racers, cells, strict=True)]
+
+
+def race(
+    asking: Question,
+    racers: Sequence[Contender],
+    tell: Callable[[str], None] = lambda _: None,
+    longest: float = LONGEST,
+) -> tuple[list[Contender], list[str]]:
+    """The finalists of successive halving, best first, and a line for each that was dropped, with the reason.
+
+    `longest`: seconds that a run may take. The mean decides, as the median of a few runs does not show that
+    a policy fails in some.
+    """
+    left, dropped = [], []
+    for one in racers:
+        seconds = 0.0 if is_stored(one) else seconds_of_a_run(one, asking.users)
+        if seconds > longest:
+            dropped.append(f"{one.label} (not run: about {seconds:.1g} s a run)")
+        else:
+            left.append(one)
+    for runs in ROUNDS:
+        rows = sorted(play(left, runs), key=lambda row: row.lost)
+        means = ", ".join(f"{row.label} {row.lost:,.0f}" for row in rows[:FINALISTS])
+        tell(f"mean lost reward after {runs} runs: {means}")
+        keep = max(FINALISTS, math.ceil(len(rows) / 2)) if runs != ROUNDS[-1] else FINALISTS
+        dropped += [f"{row.label} (lost {row.lost:,.0f} after {runs} runs)" for row in rows[keep:]]
+        left = [row.contender for row in rows[:keep]]
+    return left, dropped
+
+
+def is_stored(one: Contender) -> bool:
+    """Whether a run is stored, so that it was fast enough before."""
+    (request,) = one.planned.requests
+    return Store.of(one.planned).place(request.cell, 1) is not None
+
+
+def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -> Row:
+    """One row of the runs of the same policy on the same arms in several orders.
+
+    `orders`: as `Question.in_order` takes them. Pulls are put into the order of the first row.
+    """
+    first, places = rows[0], map(np.argsort, orders)
+    parts = [
+        {name: values[:, place] if name == "pulls" else values for name, values in row.stored.rows.items()}
+        for row, place in zip(rows, places, strict=True)
+    ]
+    together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    stored = Stored(together, {}, first.stored.cell)
+    return Row(first.contender, stored, standing(stored, error))
+
+
+def seconds_of_a_run(one: Contender, users: int) -> float:
+    """How long a run takes: linear in users from a short one if that is fast enough, else by the growth to a longer."""
+    short = _seconds(one, min(users, SHORT))
+    if short * max(users / SHORT, 1.0) <= LONGEST:
+        return short * max(users / SHORT, 1.0)
+    long = _seconds(one, min(users, LONG))
+    growth = min(max(math.log10(long / short), 0.0), 1.0)
+    return float(long * max(users / LONG, 1.0) ** growth)
+
+
+def _seconds(one: Contender, users: int) -> float:
+    """The shorter of two runs, as the first may include compiling."""
+    instance = one.planned.requests[0].cell.instance
+    assert isinstance(instance, Instance)
+    times = []
+    for seed in range(2):
+        began = time.perf_counter()
+        one.policy.simulate(instance, users, np.array([users]), np.random.default_rng(seed))
+        times.append(time.perf_counter() - began)
+    return min(times)

@@ -1,0 +1,171 @@
+"""Write the service that an answer recommends: Python files that run, with a test and a README."""
+
+import dataclasses
+import math
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from string import Template
+from typing import Any, cast
+
+from bandits import ParameterError
+from bandits.deploy import Server, Session
+from bandits.deploy.spending import NOT_KNOWN
+from bandits.guarantees import Scope
+from bandits.policies.base import Policy
+from bandits.policies.local_ucb import LDPUCBL
+from experiments.advice.answer import Answer
+from experiments.advice.naming import Naming
+from experiments.advice.question import Question
+from experiments.advice.race import Row
+from experiments.errors import UserError
+from experiments.whole_files import put
+
+TEMPLATES = Path(__file__).parents[1] / "templates" / "service"
+TRIED = 1000  # users of the written test
+PATIENCE = 1000  # tickets that a batch waits for its rewards
+JOURNAL = "rewards.journal"
+UNSERVED = {  # why there is no service for a trust
+    "distributed": "a session sees every reward, and no sum over devices that hides them is in this repository",
+    "shuffle": "a session sees which message came when, and no mixer that hides it is in this repository",
+}
+SEE = "docs/deploy.md says what can be deployed"
+WIDTH = 100  # of the lines of the README
+
+
+def write_service(answer: Answer, folder: Path) -> list[Path]:
+    """Write the service of the first policy in the answer that can be deployed; returns its files.
+
+    That is one of the recommended, else one of the table. Raises `UserError` if there is none, or if a file exists.
+    """
+    if not answer.learns:
+        raise UserError("service: nothing learns in this case, so that nothing was written")
+    ranked = [*answer.best, *(row for row in answer.rows if row not in answer.best)]
+    promises = ((row, promise(row.contender.policy, answer.asking)) for row in ranked)
+    row, words = next(((row, words) for row, words in promises if words), (None, ""))
+    if row is None:
+        raise UserError(
+            f"service: {UNSERVED.get(answer.asking.trust, 'no policy of the table can be deployed so')}; {SEE}"
+        )
+    return _write(row.contender.policy, answer.asking, words, _expected(row, answer.asking), folder)
+
+
+def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
+    """Write the service of the halving that is least often wrong, for two users more than decide; returns its files.
+
+    Raises `UserError` if a file exists.
+    """
+    asking = replace(naming.asking, users=naming.asking.users + 2)
+    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, Policy))
+    expected = f"{row.label} names a wrong arm in {100 * row.wrong.estimate:.3g} % of simulated runs, at most in"
+    expected += f" {100 * row.wrong.high:.3g} %. After {naming.asking.users:,} pulls `viable` in `/state` has one arm,"
+    expected += " which is named; later tickets show it. This holds for the means of the question: if the best arm is"
+    expected += " less far ahead, it is wrong more often."
+    return _write(policy, asking, promise(policy, asking), expected, folder)
+
+
+def _write(policy: Policy, asking: Question, words: str, expected: str, folder: Path) -> list[Path]:
+    local = policy.guarantee.scope is Scope.LOCAL
+    placeholders = _code(policy, asking) | _text(policy, asking, words)
+    placeholders["expected"] = textwrap.fill(expected, WIDTH)
+    files = {}
+    for template in sorted(TEMPLATES.iterdir()):
+        if local or template.name != "client.py.template":
+            text = Template(template.read_text()).substitute(placeholders)
+            files[folder / template.name.removesuffix(".template")] = text
+    for file in files:
+        if file.exists():
+            raise UserError(f"service: {file} exists already; name another folder")
+    for file, text in files.items():
+        put(file, text.encode())
+    return list(files)
+
+
+def promise(policy: Policy, asking: Question) -> str:
+    """What a session or server that plays the policy promises to one user; empty if none plays it.
+
+    A session sees rewards, so that none is for a question that asks for weaker trust in the server.
+    """
+    arms, users, many = len(asking.means), asking.users, asking.contributions
+    made: Server | Session
+    try:
+        if policy.guarantee.scope is Scope.LOCAL:
+            made = Server(cast(Any, policy), arms, users, ":memory:", contributions=many)
+        elif asking.trust == "central":
+            made = Session(policy, arms, users, (0.0, 1.0), ":memory:", contributions=many)
+        else:
+            return ""
+    except ParameterError:
+        return ""
+    with made:
+        return made.spent().words.removesuffix(NOT_KNOWN)  # the README says what a restored copy does
+
+
+def _code(policy: Policy, asking: Question) -> dict[str, Any]:
+    """What the placeholders of the Python files stand for."""
+    local = policy.guarantee.scope is Scope.LOCAL
+    names = [f"arm {arm}" for arm in range(len(asking.means))] if asking.past is None else list(asking.past.names)
+    client = "LaplaceClient" if isinstance(policy, LDPUCBL) else "Client"
+    epsilon = policy.guarantee.epsilon
+    given = [_constructor(policy), "ARMS", str(asking.users), *([] if local else ["(0.0, 1.0)"]), "JOURNAL"]
+    given += [f"contributions={asking.contributions}"] + ([] if local else [f"patience={PATIENCE}"])
+    return {
+        "label": policy.label,
+        "learner": "Server" if local else "Session",
+        "module": type(policy).__module__,
+        "class_name": type(policy).__name__,
+        "arms": repr(names),
+        "journal": JOURNAL,
+        "made": f"{'Server' if local else 'Session'}({', '.join(given)})",
+        "value": "message" if local else "reward",
+        "sent": "client.message(reward)" if local else "reward",
+        "imports": f"\nfrom bandits.deploy import {client}\n\nclient = {client}({epsilon!r})" if local else "",
+        "client": client,
+        "epsilon": repr(epsilon),
+        "means": repr(dict(zip(names, asking.means, strict=True))),
+        "tried": min(TRIED, asking.users),
+    }
+
+
+def _constructor(policy: Policy) -> str:
+    """The call that makes the policy, without what is left at its default."""
+    fields = dataclasses.fields(cast(Any, policy))
+    given = [(field.name, getattr(policy, field.name), field.default) for field in fields if field.init]
+    return (
+        f"{type(policy).__name__}({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
+    )
+
+
+def _text(policy: Policy, asking: Question, words: str) -> dict[str, Any]:
+    """What the placeholders of the README stand for."""
+    local = policy.guarantee.scope is Scope.LOCAL
+    factor = f"{math.exp(asking.contributions * policy.guarantee.epsilon):.3g}"
+    if local:
+        notice = "Your device makes your answer random before anything is sent. Whatever we receive is"
+        notice += f" at most {factor} times as likely with one answer of yours as with any other."
+        secret = f"`{JOURNAL}` holds messages, nothing secret; `client.py` runs on the devices of users."
+        unused = "`tickets` less `reports` in `/state`: users whose devices sent nothing."
+    else:
+        notice = "Your answer is used in sums alone, to which random noise is added. All that others can see is"
+        notice += f" at most {factor} times as likely with one answer of yours as with any other."
+        secret = f"`{JOURNAL}` holds rewards as they came: encrypt the disk, and decide who else reads it."
+        unused = "`tickets` less `pulls` in `/state`: users from whom nothing is learned, as a batch waits for rewards."
+        unused += " Set `patience` to about as many tickets as are given out while a reward is on its way."
+    return {
+        "users": f"{asking.users:,}",
+        "promise": textwrap.fill(words[0].upper() + words[1:] + ".", WIDTH),
+        "notice": textwrap.fill(notice, WIDTH, subsequent_indent="> "),
+        "secret": textwrap.fill(secret, WIDTH, subsequent_indent="  "),
+        "unused": textwrap.fill(unused, WIDTH, subsequent_indent="  "),
+    }
+
+
+def _expected(row: Row, asking: Question) -> str:
+    """What a policy lost in simulated runs, in words."""
+    high, uniform = row.standing.high, asking.uniform
+    expected = (
+        f"In {row.runs} simulated runs {row.label} lost {row.median:,.0f} of the reward in the median and at most"
+    )
+    expected += f" {high:,.0f} in 95 %; showing all arms equally often loses {uniform:,.0f}. This holds for the means"
+    expected += " and rewards of the question, if they do not change with time."
+    return expected

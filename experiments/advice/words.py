@@ -1,0 +1,187 @@
+"""An answer in words: tables as rows of texts, and sentences, for the command and for the page."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from experiments.advice.answer import Answer, Variation
+from experiments.advice.naming import Naming
+from experiments.advice.question import Question
+from experiments.advice.race import Row
+from experiments.contests import FEWEST
+
+WIDTH = 120
+ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0, which keeps the means."
+
+
+def lost(row: Row) -> list[str]:
+    """Mean with its interval, or that it is in doubt; median, 95 % quantile, share of runs on the best arm, runs."""
+    half = (row.mean.high - row.mean.low) / 2
+    shown = "in doubt" if row.standing.doubt else f"{row.mean.estimate:,.0f} ± {half:,.0f}"
+    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.0f} %", str(row.runs)
+    return [shown, *numbers]
+
+
+def rows_of(answer: Answer) -> list[list[str]]:
+    """The table by policy, with the best policy without privacy, uniform play, and the lower bound."""
+    rows = [["policy", "mean lost", "median", "95 %", "best arm pulled most", "runs"]]
+    rows += [[row.label, *lost(row)] for row in answer.rows]
+    if answer.free is not None:
+        rows.append([unbound(answer.free), *lost(answer.free)])
+    rows.append(["uniform play", f"{answer.asking.uniform:,.0f}", "", "", "", "exact"])
+    if answer.bound is not None:
+        rows.append(["lower bound as users grow without end", f"{answer.bound:,.0f}", "", "", "", "theorem"])
+    return rows
+
+
+def unbound(row: Row) -> str:
+    """What a row without privacy is called."""
+    guarantee = row.contender.policy.guarantee
+    return f"{row.label} at epsilon {guarantee.epsilon:g}" if guarantee.private else f"{row.label}, not private"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows of a table with aligned columns, the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        yield "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip()
+
+
+def sentence(answer: Answer) -> str:
+    """The advice, with its reasons."""
+    uniform = answer.asking.uniform
+    if not answer.rows:
+        return "No policy here both promises this and can be simulated in this case."
+    if (runs := max(row.runs for row in answer.rows)) < FEWEST:
+        return f"A first look: {runs} runs of each are too few to recommend one."
+    if not answer.learns:
+        text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
+        if answer.learned is None:
+            return text
+        row = answer.learned.rows[0]
+        return f"{text} With {answer.learned.value:,} users {row.label} does; a quarter of them are too few."
+    if not answer.best:
+        return "No finalist has left its start phase: nothing can be recommended."
+    first, *others = answer.best
+    high = first.standing.high
+    text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
+    if others:
+        names = ", ".join(row.label for row in others)
+        text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
+    typical = next((row for row in answer.rows if row.standing == answer.contest.typical), first)
+    if typical not in answer.best:
+        text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but 5 % of its runs lose"
+        text += f" {typical.standing.high:,.0f} or more."
+    return text
+
+
+def case(asking: Question) -> Iterator[str]:
+    """The means of the arms, where they come from, and what the promise says of a single reward."""
+    past = asking.past
+    if past is None:
+        yield f"Means of the arms: {', '.join(f'{value:g}' for value in asking.means)}"
+    else:
+        arms = zip(past.names, past.intervals, strict=True)
+        text = ", ".join(f"{name} {mean.estimate:.4g} ({mean.low:.4g} to {mean.high:.4g})" for name, mean in arms)
+        yield f"Means of the arms in the data, with intervals that hold together with probability 95 %: {text}"
+        yield (
+            "The answer takes these means for the truth. It depends on the data without noise: a decision made from it "
+            "is not private for the people in the data."
+        )
+        if asking.rewards == "heavy":
+            yield "Rewards are Pareto ones with these means, as no sample shows how heavy its tail is."
+    if asking.contributions > 1:
+        promise = asking.promise
+        budget = f"epsilon {promise.epsilon:.4g}" if asking.rho is None else f"rho {promise.rho:.4g}"
+        yield f"So that {asking.contributions} rewards of a user together keep the promise, each has {budget}."
+
+
+def changed(answer: Answer) -> Iterator[str]:
+    """How the answer changes with gaps, budget, users and trust: a line for each value."""
+    for one in answer.variations:
+        if not one.rows:
+            continue
+        first = one.rows[0]
+        uniform = f"uniform play {one.asking.uniform:,.0f}"
+        if one.field == "gap":
+            yield f"  gaps x {one.value:.3g}: {first.label}, 95 % quantile {first.standing.high:,.0f}; {uniform}"
+        elif one.field == "trust":
+            yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
+        else:
+            value = f"{one.value:,}" if one.field == "users" else f"{one.value:g}"
+            yield f"  {one.field} {value}: {typical(one)}"
+
+
+def typical(one: Variation) -> str:
+    """The policy of the least median there, what it loses, and how often it finds the best arm."""
+    row = min(one.rows, key=lambda row: row.median)
+    if not one.learns:
+        return f"nothing learns; uniform play {one.asking.uniform:,.0f}"
+    best = f"best arm pulled most in {100 * row.on_best:.0f} % of {row.runs} runs"
+    return f"{row.label}, median {row.median:,.0f}, {best}; uniform play {one.asking.uniform:,.0f}"
+
+
+def page(answer: Answer) -> str:
+    """The whole answer as text."""
+    return "\n".join([*head(answer), *changed(answer), *notes(answer)])
+
+
+def head(answer: Answer) -> Iterator[str]:
+    """The case, the table and the advice."""
+    yield from (textwrap.fill(line, WIDTH) for line in case(answer.asking))
+    yield from ["", *aligned(rows_of(answer)), "", textwrap.fill(sentence(answer), WIDTH)]
+
+
+def notes(answer: Answer) -> Iterator[str]:
+    """What stands below: what a word means, and who is not in the table."""
+    if any(row.contender.rounded for row in answer.rows):
+        yield ROUNDED
+    if answer.dropped:
+        yield textwrap.fill(f"Not in the table: {'; '.join(answer.dropped)}.", WIDTH)
+
+
+def rows_of_naming(naming: Naming) -> list[list[str]]:
+    """The table by policy, with the best one without privacy."""
+    rows = [["policy", "wrong arm or none", "at most", "proved", "users"]]
+    for row in [*naming.rows, naming.free]:
+        wrong = f"{100 * row.wrong.estimate:.3g} %", f"{100 * row.wrong.high:.3g} %"
+        proved = f"{100 * row.bound:.3g} %" if row.bound < 1 else ""
+        rows.append([row.label + (", not private" if row is naming.free else ""), *wrong, proved, f"{row.users:,.0f}"])
+    return rows
+
+
+def naming_page(naming: Naming) -> str:
+    """The answer about the best arm as text."""
+    lines = [textwrap.fill(line, WIDTH) for line in case(naming.asking)]
+    if naming.asking.rewards == "bounded":
+        lines.append(ROUNDED)
+    lines += ["", *aligned(rows_of_naming(naming)), "", textwrap.fill(naming_sentence(naming), WIDTH)]
+    return "\n".join([*lines, *(f"  {line}" for line in naming_lines(naming))])
+
+
+def naming_lines(naming: Naming) -> Iterator[str]:
+    """For each number of users that was tried, who is least often wrong; where no policy names an arm, no line."""
+    for users, row in naming.curve:
+        low, wrong, high = (100 * share for share in (row.wrong.low, row.wrong.estimate, row.wrong.high))
+        interval = f" ({low:.3g} to {high:.3g} %)" if low < high else ""
+        if wrong < 100:
+            yield f"{users:,} users: {row.label}, wrong in {wrong:.3g} %{interval}"
+
+
+def naming_sentence(naming: Naming) -> str:
+    """The advice about the best arm, with what it rests on."""
+    users, best = naming.asking.users, naming.rows[0]
+    if naming.error is None:
+        text = (
+            f"With {users:,} users take {best.label}: {100 * best.wrong.estimate:.3g} % of its runs name a wrong arm."
+        )
+    else:
+        text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
+    if not best.stops:
+        text += (
+            " That is so for these means: if the best arm is less far ahead, it is wrong more often and cannot tell."
+        )
+    if naming.sure is not None:
+        users, rule = naming.sure
+        text += f" {rule.label} stops by itself and errs so seldom whatever the means are, here after {rule.users:,.0f}"
+        text += f" users in the mean; with {users:,} it stops in time."
+    return text
