@@ -2,6 +2,9 @@
 
     python -m scripts.advise arms=8 users=2e6 epsilon=0.5 rate=0.03 gap=0.003
     python -m scripts.advise means=[0.03,0.033,0.027] users=1e6 epsilon=1 trust=local
+    python -m scripts.advise data=past.csv users=1e5 epsilon=1 contributions=3
+    python -m scripts.advise goal=best_arm means=[0.03,0.04] epsilon=0.5 error=0.05
+    python -m scripts.advise means=[0.03,0.04] users=1e6 epsilon=1 service=my_service
 
 Every policy whose promise implies the wanted one is simulated in this case now, the hopeless ones a few times only;
 what was simulated is stored, and not simulated again. The first time, the loops of all policies are compiled, which
@@ -10,79 +13,20 @@ takes minutes. The best arm stands at one place, drawn from the means. From Pyth
 
 import contextlib
 import sys
-import textwrap
-from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 
-from experiments.advice.answer import Answer, Row, advise
+from experiments.advice.answer import growing_answer
+from experiments.advice.naming import name_best
 from experiments.advice.question import FIELDS
+from experiments.advice.service import write_naming_service, write_service
+from experiments.advice.words import changed, head, naming_page, notes
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError
 
-WIDTH = 120
-
-
-def lost(row: Row) -> list[str]:
-    """Mean with its interval, or that it is in doubt; median, 95 % quantile, share of runs on the best arm, runs."""
-    half = (row.mean.high - row.mean.low) / 2
-    shown = "in doubt" if row.standing.doubt else f"{row.mean.estimate:,.0f} ± {half:,.0f}"
-    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.0f} %", str(row.runs)
-    return [shown, *numbers]
-
-
-def table(answer: Answer) -> Iterator[str]:
-    """The table by policy, with the best policy without privacy, uniform play, and the lower bound."""
-    rows = [["policy", "mean lost", "median", "95 %", "best arm pulled most", "runs"]]
-    rows += [[row.label, *lost(row)] for row in answer.rows]
-    if answer.free is not None:
-        rows.append([f"{answer.free.label}, not private", *lost(answer.free)])
-    rows.append(["uniform play", f"{answer.asking.uniform:,.0f}", "", "", "", "exact"])
-    if answer.bound is not None:
-        rows.append(["lower bound as users grow without end", f"{answer.bound:,.0f}", "", "", "", "theorem"])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        yield "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip()
-
-
-def sentence(answer: Answer) -> str:
-    """The advice, with its reasons."""
-    uniform = answer.asking.uniform
-    if not answer.rows:
-        return "No policy here both promises this and can be simulated in this case."
-    if not answer.learns:
-        return f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
-    if not answer.best:
-        return "No finalist has left its start phase: nothing can be recommended."
-    first, *others = answer.best
-    high = first.standing.high
-    text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
-    if others:
-        names = ", ".join(row.label for row in others)
-        text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
-    typical = next((row for row in answer.rows if row.standing == answer.contest.typical), first)
-    if typical not in answer.best:
-        text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but 5 % of its runs lose"
-        text += f" {typical.standing.high:,.0f} or more."
-    return text
-
-
-def beside(answer: Answer) -> Iterator[str]:
-    """The best policy at other gaps."""
-    for factor, uniform, rows in answer.gaps:
-        if rows:
-            high = rows[0].standing.high
-            yield f"  gaps x {factor:.3g}: {rows[0].label}, 95 % quantile {high:,.0f}; uniform play {uniform:,.0f}"
-
-
-def page(answer: Answer) -> str:
-    """The whole answer as text."""
-    means = ", ".join(f"{value:g}" for value in answer.asking.means)
-    lines = [textwrap.fill(f"Means of the arms: {means}", WIDTH), "", *table(answer), ""]
-    lines += [textwrap.fill(sentence(answer), WIDTH), *beside(answer)]
-    if answer.dropped:
-        lines.append(textwrap.fill(f"Not in the table: {'; '.join(answer.dropped)}.", WIDTH))
-    return "\n".join(lines)
+GOALS = ("regret", "best_arm")
 
 
 def main() -> None:
@@ -95,11 +39,42 @@ def main() -> None:
         assert isinstance(config, dict)
         fields = {name: config[name] for name in FIELDS}
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # the answer alone is the output
-                answer = advise(print, config["results_dir"], config["runs"], **fields)
+            answer_of(config, fields)
         except UserError as error:
             raise UserError(f"advise: {error}") from None
-        print(page(answer))
+
+
+def say(line: str) -> None:
+    """Tell how far it is, beside the answer."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
+    """Print the answer to the goal, and write the service. Raises `UserError`."""
+    goal, runs, folder = config["goal"], config["runs"], config["service"]
+    if goal not in GOALS:
+        raise UserError(f"goal: must be one of {', '.join(GOALS)}, got {goal}")
+    if goal == "best_arm":
+        many = {} if runs is None else {"runs": runs}
+        with contextlib.redirect_stdout(sys.stderr):  # the answer alone is the output
+            naming = name_best(print, config["results_dir"], error=config["error"], **many, **fields)
+        print(naming_page(naming))
+        for file in write_naming_service(naming, Path(folder)) if folder else ():
+            print(file)
+        return
+    if config["error"] is not None:
+        raise UserError("error: only for goal=best_arm")
+    growing = growing_answer(say, config["results_dir"], 100 if runs is None else runs, **fields)
+    with contextlib.redirect_stdout(sys.stderr):
+        first = next(growing)
+        print(*head(first), sep="\n", flush=True)  # a first look, after few runs
+        answer = next(growing)
+    print(*head(answer), sep="\n", flush=True)
+    with contextlib.redirect_stdout(sys.stderr):
+        *_, answer = [answer, *growing]
+    print(*changed(answer), *notes(answer), sep="\n")
+    for file in write_service(answer, Path(folder)) if folder else ():
+        print(file)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,18 @@
     python -m scripts.check_figures -m +experiment=sajed2019/fig01,sajed2019/fig02
     python -m scripts.check_figures +experiment=sajed2019/fig03 accept=true
 
-The baselines of a figure are `tests/baselines/<experiment>.artists.csv` (what is drawn: panel, part, legend, look),
-`.points.csv` (at most 25 vertices of every curve and band) and `.png`. `accept=true` overwrites them.
+The baselines in `tests/baselines` are `figures.parquet`, with the table of every figure (what is drawn: panel, part,
+legend, look, and at most 25 vertices of every curve and band), and an image `<experiment>.png` of each. `accept=true`
+replaces those of the figures that are named. A figure whose image was removed leaves the table then.
 """
 
+import io
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import joblib
 import matplotlib.pyplot as plt
@@ -22,139 +25,152 @@ import pandas as pd
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.config.values import flag
-from experiments.errors import UserError
+from experiments.errors import UserError, flag
 from experiments.own_code.fan_out import delayed
 from experiments.store import stored_cells
+from experiments.whole_files import put
 from scripts.drawing import text_free
-from scripts.drawing.drawing import Drawing
-from scripts.drawing.figure import describe, name_of
+from scripts.drawing.figure import drawing_of_plan, figure_name
 from scripts.drawing.render import render
-from scripts.drawing.tables import NUMBERS, tables
+from scripts.drawing.tables import MEANS, NUMBERS, TYPES, table_of_drawing
 from scripts.drawing.text_free import Picture
 
+TABLES = "figures.parquet"
 TOLERANCES = {"x": 1e-8, "y": 1e-6, "low": 1e-6, "high": 1e-6}  # relative; any other column must be equal
+SMALL: dict[str, Any] = {
+    "use_dictionary": ["figure", *TYPES, "x"],
+    "use_byte_stream_split": ["y", "low", "high"],
+}  # two thirds as big
 NEGLIGIBLE = 1e-12  # absolute difference that is allowed
-TABLES = ("artists", "points")
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline of a figure: its tables and its image without text."""
+    """What a figure is compared by: its table, see `scripts.drawing.tables`, and its image without text."""
 
-    tables: dict[str, pd.DataFrame]
+    table: pd.DataFrame
     picture: Picture
 
     @classmethod
-    def of(cls, drawing: Drawing) -> "Baseline":
-        figure = render(drawing)
+    def read(cls, folder: Path, name: str) -> "Baseline":
+        """The accepted baseline of a figure. Raises `UserError` if a file is missing or cannot be read."""
         try:
-            return cls(dict(zip(TABLES, tables(drawing), strict=True)), text_free.render(figure))
-        finally:
-            plt.close(figure)
-
-    def write(self, stem: Path) -> None:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for name, table in self.tables.items():
-            table.to_csv(f"{stem}.{name}.csv", index=False, lineterminator="\n")
-        text_free.write(self.picture, Path(f"{stem}.png"))
-
-    @classmethod
-    def read(cls, stem: Path) -> "Baseline":
-        """The baseline that `write` wrote. Raises `UserError` if a file is missing or cannot be read."""
-        try:
-            kept = {name: pd.read_csv(f"{stem}.{name}.csv", dtype=str, keep_default_na=False) for name in TABLES}
-            return cls(kept, text_free.read(Path(f"{stem}.png")))
+            rows = pd.read_parquet(folder / TABLES, columns=[*TYPES, *NUMBERS], filters=[("figure", "==", name)])
+            return cls(rows, text_free.read_picture(folder / f"{name}.png"))
         except (OSError, ValueError) as error:
-            raise UserError(f"no baseline to read at {stem}: {' '.join(str(error).split())}") from None
+            raise UserError(f"no baseline to read in {folder}: {' '.join(str(error).split())}") from None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The result for one figure: the differences as text, a note, and whether it was drawn and so can be accepted."""
+    """The result for one figure: the differences as text, a note, and its table if it was drawn."""
 
     name: str
-    problems: list[str]
+    problems: Sequence[str] = ()
     note: str = ""
-    drawn: bool = True
+    table: pd.DataFrame | None = None
 
 
-def compare(before: pd.DataFrame, now: pd.DataFrame, artists: pd.DataFrame) -> str | None:
-    """The first difference of two tables of one kind as text, or None; `artists` gives names to the rows."""
-    if list(before.columns) != list(now.columns):
-        return f"columns {', '.join(before.columns)} in the baseline, {', '.join(now.columns)} now"
+def accept(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Put the tables of these figures into the file of all, in the order of names. Raises `UserError`.
+
+    Those of other figures stay, unless their image is gone. Equal tables give equal bytes.
+    """
+    file = folder / TABLES
+    try:
+        every = pd.read_parquet(file) if file.exists() else pd.DataFrame({"figure": []})
+        stays = [name not in tables and (folder / f"{name}.png").exists() for name in every.figure]
+        new = [rows.assign(figure=name) for name, rows in tables.items()]
+        merged = pd.concat([every[stays], *new]).sort_values("figure", kind="stable")[["figure", *TYPES, *NUMBERS]]
+        together = io.BytesIO()
+        merged.to_parquet(together, index=False, compression="zstd", compression_level=19, **SMALL)
+        put(file, together.getvalue())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be written: {' '.join(str(error).split())}") from None
+
+
+def moved(before: pd.DataFrame, now: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+    """The first difference of two tables as text, empty if there is none, and all rows that differ, side by side."""
     rows = min(len(before), len(now))
-    wrong = np.column_stack([_differs(before[name][:rows], now[name][:rows], name) for name in before.columns])
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        name = before.columns[column]
-        return (
-            f"{_named(before.iloc[row], artists)}: {name} {before[name].iloc[row]!r} in the baseline, "
-            f"{now[name].iloc[row]!r} now ({wrong.any(axis=1).sum()} of {rows} rows differ; {_allowed(name)})"
-        )
-    return None if len(before) == len(now) else f"{len(before)} rows in the baseline, {len(now)} now"
+    columns = {name: (before[name].to_numpy()[:rows], now[name].to_numpy()[:rows]) for name in before.columns}
+    wrong = np.column_stack([_differs(*values, name) for name, values in columns.items()])
+    several = wrong.any(axis=1)
+    beside = pd.concat({"baseline": before[:rows][several], "now": now[:rows][several]}, axis=1)
+    if not several.any():
+        return "" if len(before) == len(now) else f"{len(before)} rows in the baseline, {len(now)} now", beside
+    row, column = np.argwhere(wrong)[0]
+    name = before.columns[column]
+    then, new = (values[row] for values in columns[name])
+    much = f"by {new - then:.3g}, {TOLERANCES[name]:g} of it is allowed" if name in NUMBERS else "must be equal"
+    numbers = f"{_shown(then)} in the baseline, {_shown(new)} now ({much}; {several.sum()} of {rows} rows differ)"
+    return f"{_named(before.iloc[row])}: {name} {numbers}", beside
 
 
-def _differs(before: pd.Series, now: pd.Series, name: str) -> np.ndarray:
-    words = (before != now).to_numpy()
+def _differs(before: np.ndarray, now: np.ndarray, name: str) -> np.ndarray:
     if name not in TOLERANCES:
-        return words
-    numbers = [pd.to_numeric(values).to_numpy(dtype=float) for values in (before, now)]
-    return np.asarray(words & ~np.isclose(numbers[1], numbers[0], rtol=TOLERANCES[name], atol=NEGLIGIBLE))
+        return np.asarray(before != now)
+    return np.asarray(~np.isclose(now, before, rtol=TOLERANCES[name], atol=NEGLIGIBLE, equal_nan=True))
 
 
-def _named(row: pd.Series, artists: pd.DataFrame) -> str:
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else f"{value:.8g}"
+
+
+def _named(row: "pd.Series[Any]") -> str:
     """The artist of a row and the x of its point, as text."""
-    artist = artists[artists.artist == row.artist].iloc[0]
-    where = f" at x = {row.x}" if "panels" not in row.index and row.x else ""
-    place = f" of panels {artist.panels}" if artist.panels else ""
-    return " ".join(f"{artist.part} {artist.text!r}{place} ({artist.look}){where}".split()).replace(" ()", "")
+    where = "" if np.isnan(row.x) else " in the mean" if row.vertex == MEANS else f" at x = {row.x:.12g}"
+    place = f" of panels {row.panels}" if row.panels else ""
+    return f"{row.part} {row.text!r}{place}{f' ({row.look})' if row.look else ''}{where}"
 
 
-def _allowed(name: str) -> str:
-    return f"relative tolerance {TOLERANCES[name]:g}" if name in NUMBERS else "must be equal"
-
-
-def differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]:
-    """The differences, tables first. If there are any, the new tables and an image of both are written to `scratch`."""
-    problems = []
-    for name in TABLES:
-        difference = compare(baseline.tables[name], drawn.tables[name], baseline.tables["artists"])
-        problems += [f"{name}: {difference}"] if difference else []
+def _differences(baseline: Baseline, drawn: Baseline, scratch: Path) -> list[str]:
+    """The differences, table first. If there are any, what moved and an image of both are written to `scratch`."""
+    difference, beside = moved(baseline.table, drawn.table)
+    problems = [difference] if difference else []
     distance = text_free.distance(baseline.picture, drawn.picture)
     if distance > text_free.TOLERANCE:
         problems.append(f"image: root mean square {distance:.2f}, {text_free.TOLERANCE:g} is allowed")
     if problems:
-        drawn.write(scratch)
-        image = Path(f"{scratch}.png")
-        text_free.write(text_free.side_by_side(baseline.picture, drawn.picture), image)
-        problems.append(f"{image} has baseline, new image and difference side by side; the new tables are beside it")
+        image, rows = (scratch.with_name(f"{scratch.name}.{ending}") for ending in ("png", "csv"))
+        text_free.write_picture(text_free.side_by_side(baseline.picture, drawn.picture), image)
+        beside.to_csv(rows, index=False, lineterminator="\n")
+        problems.append(
+            f"{image} has baseline, new image and difference side by side; {rows.name}, the rows that differ"
+        )
     return problems
 
 
-def check_figure(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Checked:
-    """Compare the figure of one experiment with its baseline, or make it the baseline.
+def check_figure(overrides: list[str], composer: Composer) -> Checked:
+    """Compare the figure of one experiment with its baseline, or write the image that becomes its baseline.
 
     An error of this figure becomes a problem in the result, so that other figures are still compared.
     """
     named = next((text for text in overrides if text.startswith("+experiment=")), "")
-    name, drawn = named.removeprefix("+experiment="), None
+    name, rows = named.removeprefix("+experiment="), None
     try:
-        planned = plan(overrides, Composer(config_dirs))
-        name, config = name_of(planned), planned.config
-        if config.figure is None:
-            return Checked(name, [], "has no figure")
-        drawing = describe(planned, stored_cells(planned))
-        assert drawing is not None
-        drawn, stem = Baseline.of(drawing), Path(config.baselines_dir) / name
+        planned = plan([overrides], composer)[0]
+        name, config = figure_name(planned), planned.config
+        drawing = drawing_of_plan(planned, stored_cells(planned)) if config.figure is not None else None
+        if drawing is None:
+            return Checked(name, note="has no figure")
+        figure = render(drawing)
+        try:
+            rows, picture = table_of_drawing(drawing), text_free.text_free(figure)
+        finally:
+            plt.close(figure)
+        folder = Path(config.baselines_dir)
         if flag(config, "accept"):
-            drawn.write(stem)
-            return Checked(name, [], f"baseline written to {stem}.*")
-        return Checked(name, differences(Baseline.read(stem), drawn, Path(config.check_dir) / name))
+            text_free.write_picture(picture, folder / f"{name}.png")
+            return Checked(name, note=f"baseline written to {folder}", table=rows)
+        return Checked(
+            name,
+            _differences(Baseline.read(folder, name), Baseline(rows, picture), Path(config.check_dir) / name),
+            table=rows,
+        )
     except UserError as error:
-        return Checked(name, [" ".join(str(error).split())], drawn=drawn is not None)
+        return Checked(name, [" ".join(str(error).split())], table=rows)
     except OSError as error:
-        return Checked(name, [f"{error.filename}: cannot be written: {error.strerror}"], drawn=False)
+        return Checked(name, [f"{error.filename}: cannot be written: {error.strerror}"])
 
 
 def _how_to_accept(jobs: Sequence[Sequence[str]], wrong: Sequence[str]) -> str:
@@ -169,17 +185,20 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    accept = flag(command.config, "accept")
+    accepting = flag(command.config, "accept")
     every = joblib.Parallel(n_jobs=1 if len(command.jobs) == 1 else command.workers)(
-        delayed(check_figure)(job, command.config_dirs) for job in command.jobs
+        delayed(check_figure)(job, command.composer) for job in command.jobs
     )
     for checked in every:
         for line in [*checked.problems, *([checked.note] if checked.note else [])]:
             print(f"{checked.name}: {line}")
+    if accepting:
+        tables = {checked.name: checked.table for checked in every if checked.table is not None}
+        accept(Path(command.config.baselines_dir), tables)
     wrong = [checked for checked in every if checked.problems]
-    done = "became their baselines" if accept else "compared with their baselines"
-    print(f"{len(every)} figures {done}: {len(wrong)} {'failed' if accept else 'different or not drawn'}")
-    acceptable = [checked.name for checked in wrong if checked.drawn and not accept]
+    done = "became their baselines" if accepting else "compared with their baselines"
+    print(f"{len(every)} figures {done}: {len(wrong)} {'failed' if accepting else 'different or not drawn'}")
+    acceptable = [checked.name for checked in wrong if checked.table is not None and not accepting]
     if acceptable:
         print(_how_to_accept(command.jobs, acceptable))
     if wrong:

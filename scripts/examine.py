@@ -30,7 +30,7 @@ from experiments.means import values_of_mean
 from experiments.own_code.user_code import in_words
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.numbers import parameter, quantity
 from scripts.pages.audit_table import digits
 from scripts.pages.prices import Priced, priced
@@ -66,17 +66,17 @@ def conformance(policy: Policy, checks: Sequence[Callable[[Any], None]] = CHECKS
             yield Line("conformance", what, KEPT)
 
 
-def audits(command: CommandLine, job: Sequence[str], policy: str) -> Iterator[Line]:
+def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy: str) -> Iterator[Line]:
     """A line for each audit of the policy that the user's folders list, else for one with the parameters of `job`."""
     given = {key: value for key, _, value in (text.partition("=") for text in job)}
     about = {key: command.value(job, key) for key in AUDIT_KEYS}
     named = {key: value for key, value in given.items() if key.partition(".")[0] in ("policy", "budget")}
-    asked = {key: about[key] for key in AUDIT_KEYS if key in given}
-    unlisted = {"budget.epsilon": command.config.budget.epsilon, **UNLISTED, **named, "policy": policy, **asked}
+    settings = {key: about[key] for key in AUDIT_KEYS if key in given}
+    unlisted = {"budget.epsilon": command.config.budget.epsilon, **UNLISTED, **named, "policy": policy, **settings}
     files = [folder / AUDITS.name for folder in command.config_dirs]
     listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
-    for case in [{**case, **asked} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
-        row = audited(case, about, Composer(command.config_dirs))
+    for case in [{**case, **settings} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
+        row = audited(case, about, composer)
         if isinstance(row, UserError):
             message = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
             horizon = f", T = {case['horizon']}" if "horizon" in case else ""
@@ -101,12 +101,12 @@ def _plays(runs: int) -> str:
     return f", {parameter(int(runs))} plays" if runs else ""
 
 
-def places(own: Cells, stored: Cells) -> Iterator[Line]:
+def places_in_contests(own: Cells, stored: Cells) -> Iterator[Line]:
     """A line for each instance: the rank of the policy among the `stored` ones, and its regret over that of the best.
 
     All intervals hold simultaneously with probability 95 %, so that the best may be named after seeing the results.
     """
-    (policy,) = {of.cell.policy for of in own}
+    (policy,) = {one.cell.policy for one in own}
     others = Cells(entitled(stored.where(policy={"without": [policy.name]}), policy.guarantee.quoted))
     cells = priced(Cells.of([own, others]))
     played = [one for one in cells if one.stored in own]
@@ -128,24 +128,24 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
     if not rivals:
         return Line("atlas", what, "alone", f"{regret}; no stored policy promises as much")
     ratios = [intervals.ratio(mine, values_of_mean(rival.stored), error) for rival in rivals]
-    rank, of = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
-    least, most = 1 + sum(ratio.low > 1 for ratio in ratios), of - sum(ratio.high < 1 for ratio in ratios)
+    rank, ranks = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
+    least, most = 1 + sum(ratio.low > 1 for ratio in ratios), ranks - sum(ratio.high < 1 for ratio in ratios)
     best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: values_of_mean(pair[0].stored).mean())
     times = f"{quantity(ratio.estimate)} ({quantity(ratio.low)} to {quantity(ratio.high)})"
     against = f"{best.label} at ε = {parameter(best.budget)}"
-    return Line("atlas", what, f"{rank} of {of} ({least} to {most})", f"{regret}, {times} times that of {against}")
+    return Line("atlas", what, f"{rank} of {ranks} ({least} to {most})", f"{regret}, {times} times that of {against}")
 
 
-def table(lines: Sequence[Line]) -> str:
+def examined_table(lines: Sequence[Line]) -> str:
     """The lines as text, in columns."""
     rows = [COLUMNS, *((line.part, line.what, line.result, line.numbers) for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def heading(asked: Plan) -> str:
+def heading(planned: Plan) -> str:
     """What is examined: the policy, its parameters and its promise."""
-    policy = asked.requests[0].cell.policy
+    policy = planned.requests[0].cell.policy
     values = {name: parameter(value) for name, value in vars(policy).items() if name not in ("epsilon", "delta")}
     parameters = ", ".join(f"{name}={value}" for name, value in values.items())
     promise = policy.guarantee
@@ -156,9 +156,9 @@ def heading(asked: Plan) -> str:
     return f"{policy.name}{f' ({parameters})' if parameters else ''}: {promised}"
 
 
-def footing(asked: Plan) -> str:
+def footing(planned: Plan) -> str:
     """How to read the lines about the atlas."""
-    request = asked.requests[0]
+    request = planned.requests[0]
     return textwrap.fill(
         f"atlas: T = {parameter(request.cell.horizon)}, {request.replications} plays on each instance. The rank is "
         "among the stored policies whose promise implies this one; in brackets the ranks that Student's intervals "
@@ -167,42 +167,42 @@ def footing(asked: Plan) -> str:
     )
 
 
-def of_the_atlas(asked: Plan) -> Cells:
-    """The stored cells of the atlas at the horizon of `asked`. Raises `UserError` for a horizon that it lacks."""
-    (horizon,) = {request.cell.horizon for request in asked.requests}
-    composer = Composer()
+def of_the_atlas(planned: Plan, composer: Composer) -> Cells:
+    """The stored cells of the atlas at the horizon of `planned`. Raises `UserError` for a horizon that it lacks."""
+    (horizon,) = {request.cell.horizon for request in planned.requests}
     try:
-        return stored_cells(plan([f"+experiment={ATLAS}", f"horizon={horizon}"], composer))
+        return stored_cells(plan([[f"+experiment={ATLAS}", f"horizon={horizon}"]], composer)[0])
     except NotStoredError:
-        known = sorted({request.cell.horizon for request in plan([f"+experiment={ATLAS}"], composer).requests})
-        if horizon in known:
+        horizons = sorted({request.cell.horizon for request in plan([[f"+experiment={ATLAS}"]], composer)[0].requests})
+        if horizon in horizons:
             raise
         raise UserError(
-            f"horizon: the atlas has {', '.join(map(parameter, known))}; got {parameter(horizon)}"
+            f"horizon: the atlas has {', '.join(map(parameter, horizons))}; got {parameter(horizon)}"
         ) from None
 
 
 def examined(command: CommandLine, job: list[str]) -> list[Line]:
     """Print the table about the policy of a job; simulates what is missing. Raises `UserError`."""
-    asked = plan(job, Composer(command.config_dirs, "examine"))
-    name, policy = asked.composed.choices["policy"], asked.requests[0].cell.policy
+    planned = plan([job], command.composer)[0]
+    composer = Composer(command.config_dirs)  # of experiments and audits, which have other keys than this command
+    name, policy = planned.composed.choices["policy"], planned.requests[0].cell.policy
     if not any(text.startswith("policy=") for text in job):
         raise UserError("policy: which one? give its name, as in policy=NAME")
     if not isinstance(policy, Policy):
         raise UserError(f"policy={name}: is not a bandit policy; the atlas compares only those")
-    if asked.requests[0].replications < 2:
+    if planned.requests[0].replications < 2:
         raise UserError("replications: must be at least 2 for an interval, got 1")
-    stored = of_the_atlas(asked)
-    known = {of.cell.instance for of in stored}
-    for instance in (request.cell.instance for request in asked.requests):
-        if instance not in known:
+    stored = of_the_atlas(planned, composer)
+    instances = {one.cell.instance for one in stored}
+    for instance in (request.cell.instance for request in planned.requests):
+        if instance not in instances:
             raise UserError(f"instance: {instance} is not in the atlas; leave it out, or take one that is in {ATLAS}")
     with Progress("checking", {"checks": len(CHECKS)}) as progress:
         lines = [progress.after(line, checks=1) for line in conformance(policy)]
-    lines += dict.fromkeys(audits(command, job, name))  # two audits that a user lists may be the same
-    print(complete([asked], runner_of([asked])))
-    lines += places(stored_cells(asked), stored)
-    print("\n".join(["", heading(asked), "", table(lines), "", footing(asked), ""]), flush=True)
+    lines += dict.fromkeys(_audits(command, composer, job, name))  # two audits that a user lists may be the same
+    print(complete([planned], runner_of([planned])))
+    lines += places_in_contests(stored_cells(planned), stored)
+    print("\n".join(["", heading(planned), "", examined_table(lines), "", footing(planned), ""]), flush=True)
     return lines
 
 

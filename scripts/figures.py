@@ -6,7 +6,7 @@
     python -m scripts.figures complete=true                # first simulate missing cells, as `make figures` does
 
 The key `figure` of an experiment says what to draw; its `kind` is a module of scripts/drawing/kinds/, whose docstring
-lists the keys.
+lists the keys. What only a figure needs that is out of date, as the store and the renderer, is imported in functions.
 """
 
 import sys
@@ -20,19 +20,12 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
-from experiments.config.compose import Composer
-from experiments.config.values import flag
-from experiments.errors import UserError
-from scripts.drawing.figure import describe, draw, drawn_as, inputs_of, name_of, own_files_of, why
-from scripts.drawing.fresh import (
-    Digests,
-    Drawn,
-    Inputs,
-    overrides_as_text,
-)
+from experiments.errors import UserError, flag
+from scripts.drawing.figure import draw, drawing_digest, drawing_of_plan, figure_name, inputs_digest, own_files_of, why
+from scripts.drawing.fresh import CommandInputs, Digests, Drawn, overrides_as_text
 
 if TYPE_CHECKING:
-    pass
+    from experiments.config.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,6 @@ class Made:
     figure: whether it has a figure.
     results: the folders from which its cells are read.
     files: the user's files that its figure depends on.
-    left_out: see `Plan`.
     lacks: whether nothing was drawn because cells are missing or cannot be read.
     digests: the hashes of its figure, once it is described.
     paths: the files written; none if the figure is up to date.
@@ -55,37 +47,34 @@ class Made:
     figure: bool
     results: list[str]
     files: list[str]
-    left_out: list[str]
     lacks: bool = False
     digests: Digests | None = None
     paths: list[str] = field(default_factory=list)
     problem: UserError | None = None
 
 
-def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_lack: bool) -> Made:
-    """Plan a job, describe its figure if its inputs changed since it was `drawn`, and draw it if it looks different.
+def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
+    """Describe the figure of a job if its inputs changed since it was `drawn`, and draw it if it looks different.
 
     If `again`, it is always drawn. If it `may_lack` cells, missing cells set `lacks` in the result; else they raise
-    `UserError`, as does a job that cannot be planned.
+    `UserError`.
     """
-    from experiments.config.plan import plan
-    from experiments.store import Store, complete_places, read_cells
+    from experiments.store import Store, places_of_plan, read_cells
 
-    planned = plan(job, composer)
     results = [str(place) for place in Store.of(planned).folders()]
     files = [str(file) for file in own_files_of(planned)]
-    made = Made(name_of(planned), planned.config.figure is not None, results, files, planned.left_out)
+    made = Made(figure_name(planned), planned.config.figure is not None, results, files)
     if not (made.figure or may_lack):
         return made
     try:
-        places = complete_places(planned)
+        places = places_of_plan(planned)
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
         raise
     if not made.figure:
         return made
-    inputs = inputs_of(planned, places)
+    inputs = inputs_digest(planned, places)
     if not again and (same := drawn.made_from(made.name, inputs)):
         return replace(made, digests=same)
     try:
@@ -93,42 +82,43 @@ def make(job: Sequence[str], composer: Composer, drawn: Drawn, again: bool, may_
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
-        drawing = describe(planned, stored)
+        drawing = drawing_of_plan(planned, stored)
         assert drawing is not None
-        digests = Digests(inputs, drawn_as(planned, drawing))
+        digests = Digests(inputs, drawing_digest(planned, drawing))
         paths = draw(planned, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
         return replace(made, digests=digests, paths=paths)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, planned.composed, planned.composer)))
 
 
-def make_all(command: CommandLine, drawn: Drawn) -> Inputs:
+def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
     """Draw the figures that are not up to date, and print a line for each; returns what the command depends on.
 
-    Exits with code 2 if some figure cannot be drawn, after all others are drawn.
+    Exits with code 2 if some figure cannot be drawn, after all others are drawn. Raises `UserError`, without those that
+    follow, for the first figure whose cells are not stored and are not to be completed.
     """
-    again, complete = flag(command.config, "redraw"), flag(command.config, "complete")
-    made = list(_each(command, drawn, again, may_lack=complete))
-    if lacking := [job for job, of_job in zip(command.jobs, made, strict=True) if of_job.lacks]:
-        rest = replace(command, jobs=lacking)
-        _complete(rest)
-        completed = _each(rest, drawn, again, may_lack=False)
-        made = [next(completed) if of_job.lacks else of_job for of_job in made]
+    again, complete_first = flag(command.config, "redraw"), flag(command.config, "complete")
+    plans = command.plans()
+    made = list(_each(plans, command.workers, drawn, again, may_lack=complete_first))
+    if lacking := [planned for planned, outcome in zip(plans, made, strict=True) if outcome.lacks]:
+        _complete(lacking)
+        completed = _each(lacking, command.workers, drawn, again, may_lack=False)
+        made = [next(completed) if outcome.lacks else outcome for outcome in made]
     if fresh := [of_job.name for of_job in made if of_job.figure and not (of_job.paths or of_job.problem)]:
         print(_skipped(fresh, drawn.folder))
     if any(of_job.problem for of_job in made):
         sys.exit(2)
     results, files = ({name for of_job in made for name in getattr(of_job, what)} for what in ("results", "files"))
-    return Inputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
+    return CommandInputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
 
 
-def _each(command: CommandLine, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
-    """Make the figure of each job, print its result and yield it. Raises `UserError`."""
+def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
+    """Make the figure of each plan, print its result and yield it. Raises `UserError`."""
     from experiments.own_code.fan_out import delayed, results
 
-    workers = 1 if len(command.jobs) == 1 else command.workers
-    composer, before = command.composer, replace(drawn, figures=dict(drawn.figures))  # `drawn` changes meanwhile
-    calls = (delayed(make)(job, composer, before, again, may_lack) for job in command.jobs)
+    workers = 1 if len(plans) == 1 else workers
+    before = replace(drawn, figures=dict(drawn.figures))  # `drawn` changes meanwhile
+    calls = (delayed(_make)(planned, before, again, may_lack) for planned in plans)
     with closing(results(calls, workers, batch_size=1)) as made:
         for of_job in made:
             _say(of_job)
@@ -141,8 +131,6 @@ def _say(made: Made) -> None:
     """Print the result of a job, unless cells are still missing."""
     if made.lacks:
         return
-    for line in made.left_out:
-        print(f"warning: {line}", file=sys.stderr)
     if made.problem:
         print(f"error: {made.problem}", file=sys.stderr, flush=True)
     elif made.paths:
@@ -151,12 +139,10 @@ def _say(made: Made) -> None:
         print(f"{made.name}: has no figure")
 
 
-def _complete(command: CommandLine) -> None:
-    """Simulate the missing cells of the jobs of a command, and print how many."""
-    from experiments.config.plan import plan_all
+def _complete(plans: Sequence["Plan"]) -> None:
+    """Simulate the missing cells of plans, and print how many."""
     from experiments.simulate.complete import complete, runner_of
 
-    plans = list(plan_all(command.jobs, command.composer))
     print(complete(plans, runner_of(plans)), flush=True)
 
 

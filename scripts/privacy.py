@@ -73,9 +73,11 @@ a policy without noise. Without `horizon=` it is the least that was tried at whi
 """
 
 
-def page(rows: Sequence[AuditRow]) -> str:
+def privacy_page(rows: Sequence[AuditRow]) -> str:
     """docs/privacy.md."""
-    parts = [HEADER.format(draws=MOST_DRAWS, summary=summary(rows), scopes=scopes(rows), unseen=unseen(rows))]
+    parts = [
+        HEADER.format(draws=MOST_DRAWS, summary=verdicts_in_words(rows), scopes=scopes(rows), unseen=_unseen(rows))
+    ]
     for level, title in LEVELS.items():
         of_level = [row for row in rows if row.level == level]
         if not of_level:
@@ -91,7 +93,7 @@ def page(rows: Sequence[AuditRow]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def summary(rows: Sequence[AuditRow]) -> str:
+def verdicts_in_words(rows: Sequence[AuditRow]) -> str:
     """The number of rows with each verdict, for both promises, and the violated promises."""
     paragraphs = [f"{len(rows)} audits."]
     for whose, name in (("the paper", "paper_verdict"), ("the class", "verdict")):
@@ -105,7 +107,7 @@ def summary(rows: Sequence[AuditRow]) -> str:
     )
 
 
-def unseen(rows: Sequence[AuditRow]) -> str:
+def _unseen(rows: Sequence[AuditRow]) -> str:
     """How many kept promises rest on an upper bound alone."""
     kept = [row for row in rows if row.verdict == AuditVerdict.KEPT]
     alone = sum(row.deciding[2] == 0 for row in kept)
@@ -152,14 +154,14 @@ def _witness(row: AuditRow) -> str:
     return f"- `{row.policy}` ({row.parameters}; {row.level}, K = {row.arms}, T = {row.horizon:g}): {row.witness}."
 
 
-def written(rows: Sequence[AuditRow], table: Path, page_path: Path) -> str:
+def _written(rows: Sequence[AuditRow], table: Path, page_path: Path) -> str:
     """Write both files; returns the summary and their paths as text. Raises `UserError`."""
     try:
         store(rows, table)
-        page_path.write_text(page(rows), encoding="utf-8")
+        page_path.write_text(privacy_page(rows), encoding="utf-8")
     except OSError as error:
         raise UserError(f"results_dir={table.parent}: cannot be written: {error.strerror}") from error
-    return f"{summary(rows)}\n{table} and {page_path}"
+    return f"{verdicts_in_words(rows)}\n{table} and {page_path}"
 
 
 def main() -> None:
@@ -182,7 +184,7 @@ def main() -> None:
     folder = Path(command.config.results_dir)
     places = (folder / "audit.parquet", folder / "privacy.md") if command.config_dirs else (ROWS, PAGE)
     if rows:
-        print(written(rows, *places))
+        print(_written(rows, *places))
     unexcused = [row for row in rows if row.inexcusable]
     for row in unexcused:
         print(

@@ -14,13 +14,12 @@ from pathlib import Path
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Plan, plan
-from experiments.config.values import flag
-from experiments.errors import UserError
+from experiments.errors import UserError, flag
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from scripts.atlas.choice import Field
 from scripts.atlas.elsewhere import Elsewhere
-from scripts.atlas.page import page
+from scripts.atlas.page import atlas_page
 from scripts.pages.prices import priced
 
 EXPERIMENTS = ("atlas/bernoulli", "atlas/arms")
@@ -47,7 +46,7 @@ def main() -> None:
     if flag(command.config, "complete"):
         print(complete(plans, runner_of(plans)), flush=True)
     file = PAGE if named is None else Path(named)
-    text = page(field_of(*plans))
+    text = atlas_page(field_of(*plans))
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -63,19 +62,19 @@ def _without_who_cannot_play(experiment: str, job: Sequence[str], composer: Comp
     overrides = [f"+experiment={experiment}", *(word for word in job if not word.startswith("+experiment="))]
     own = [word for word in overrides if not word.startswith("join=")]
     try:
-        return plan(overrides, composer)
+        return plan([overrides], composer)[0]
     except UserError:
         if own == overrides:
             raise
-        return plan(own, composer)
+        return plan([own], composer)[0]
 
 
-def field_of(asked: Plan, by_arms: Plan, bounded: Plan, heavy: Plan, identified: Plan) -> Field:
+def field_of(every: Plan, by_arms: Plan, bounded: Plan, heavy: Plan, identified: Plan) -> Field:
     """The cells of all experiments, with the epsilons and delta of the first one. Raises `UserError`."""
-    config = asked.config
+    config = every.config
     epsilons, delta = [float(epsilon) for epsilon in config.epsilons], float(config.delta)
     return Field(
-        priced(stored_cells(asked)),
+        priced(stored_cells(every)),
         priced(stored_cells(by_arms)),
         epsilons,
         delta,

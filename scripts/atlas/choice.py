@@ -21,12 +21,12 @@ from experiments.contests import (
     standings,
 )
 from experiments.contests import advice as advice_on
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
-from scripts.atlas.text import listed, short
+from scripts.drawing import words
 from scripts.drawing.numbers import parameter
-from scripts.pages.markdown import table
 from scripts.pages.prices import Priced, Trust, geometric_mean
+from scripts.pages.text import listed, markdown_table, short
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance
@@ -58,10 +58,10 @@ class Field:
         """The standing of every cell; all their intervals hold simultaneously."""
         ours = Elsewhere(Cells(entry.stored for entry in (*self.entries, *self.by_arms)))
         parts = (ours, self.bounded, self.heavy, self.identified)
-        found: dict[str, Standing] = {}
+        ranked: dict[str, Standing] = {}
         for part in parts:
-            found |= standings(part.cells, part.value, sum(len(each.cells) for each in parts))
-        return found
+            ranked |= standings(part.cells, part.value, sum(len(one.cells) for one in parts))
+        return ranked
 
     @property
     def fewest_runs(self) -> int:
@@ -83,7 +83,9 @@ class Field:
         for entry in self.entries:
             where.setdefault(entry.horizon, {}).setdefault(entry.label, set()).add(entry.place)
         whole = [
-            at for at, run in where.items() if at <= longest and all(set(self.places) == of for of in run.values())
+            at
+            for at, run in where.items()
+            if at <= longest and all(set(self.places) == there for there in run.values())
         ]
         return max(whole, default=longest)
 
@@ -101,16 +103,16 @@ class Field:
             return self._entrants[trust, epsilon, horizon]
         there = [entry for entry in entries if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
-        found: dict[str, list[Priced]] = {}
+        rivals: dict[str, list[Priced]] = {}
         for stored in entitled(Cells(entry.stored for entry in there), trust.asked(epsilon, self.delta)):
             entry = named[stored.cell.key]
-            found.setdefault(entry.place, []).append(entry)
-        return found
+            rivals.setdefault(entry.place, []).append(entry)
+        return rivals
 
     def started(self, trust: Trust, epsilon: float, horizon: int) -> dict[str, list[Priced]]:
         """By instance, the entrants whose start phase is over."""
         entrants = self.entrants(trust, epsilon, horizon)
-        past = {place: [of for of in rivals if of.began] for place, rivals in entrants.items()}
+        past = {place: [rival for rival in rivals if rival.began] for place, rivals in entrants.items()}
         return {place: rivals for place, rivals in past.items() if rivals}
 
     def contest(self, rivals: Iterable[Priced]) -> Contest:
@@ -120,7 +122,7 @@ class Field:
     def advice(self, trust: Trust, epsilon: float, horizon: int) -> Advice:
         """What is recommended over all instances; policies have their own budget in brackets if it is another."""
         entrants = self.entrants(trust, epsilon, horizon)
-        names = {of.stored.cell.key: _named(of, epsilon) for rivals in entrants.values() for of in rivals}
+        names = {rival.stored.cell.key: _named(rival, epsilon) for rivals in entrants.values() for rival in rivals}
         return advice_on({place: self.contest(rivals) for place, rivals in entrants.items()}, names.__getitem__)
 
     def absent(self, trust: Trust, epsilon: float, horizon: int) -> dict[str, int]:
@@ -133,12 +135,14 @@ class Field:
             return {}
         before = self.entrants(trust, epsilon, shorter[-1])
         best = {one.key for rivals in before.values() for one in self.contest(rivals).best}
-        here = {(place, of.label) for place, rivals in self.entrants(trust, epsilon, horizon).items() for of in rivals}
+        here = {
+            (place, rival.label) for place, rivals in self.entrants(trust, epsilon, horizon).items() for rival in rivals
+        }
         missed = {
-            of.label: shorter[-1]
+            rival.label: shorter[-1]
             for place, rivals in before.items()
-            for of in rivals
-            if of.stored.cell.key in best and (place, of.label) not in here
+            for rival in rivals
+            if rival.stored.cell.key in best and (place, rival.label) not in here
         }
         labels = {label for _, label in here}
         still = {name: at for name, at in self.absent(trust, epsilon, shorter[-1]).items() if name not in labels}
@@ -151,12 +155,14 @@ class Notes:
 
     Attributes
     ----------
+    run: policies with a cell of the promise, the horizon and the instance.
     took, doubted: the horizons at which policies took part, and at which their means were in doubt.
     out: the horizons at which policies took no part on some instance, by policy and reason.
     missed: the budgets of entries that are not shown, by horizon and the policies without which they would mislead.
     """
 
     field: Field
+    run: dict[tuple[str, int, str], None] = dataclass_field(default_factory=dict)
     took: dict[str, dict[int, None]] = dataclass_field(default_factory=dict)
     doubted: dict[str, dict[int, None]] = dataclass_field(default_factory=dict)
     out: dict[tuple[str, str], dict[int, None]] = dataclass_field(default_factory=dict)
@@ -165,12 +171,13 @@ class Notes:
     def advice(self, trust: Trust, epsilon: float, horizon: int) -> Advice | None:
         """What is recommended; None if nobody takes part, or without somebody who is recommended at a shorter T."""
         entrants = self.field.entrants(trust, epsilon, horizon)
+        self.run |= {(rival.label, horizon, place): None for place, rivals in entrants.items() for rival in rivals}
         absent = self.field.absent(trust, epsilon, horizon)
         if entrants and absent:
             self.missed.setdefault((horizon, listed(sorted(absent))), {})[epsilon] = None
         if absent or not entrants:
             return None
-        for entry in (of for rivals in entrants.values() for of in rivals):
+        for entry in (rival for rivals in entrants.values() for rival in rivals):
             one = self.field.standings[entry.stored.cell.key]
             if one.lacks:
                 self.out.setdefault((entry.label, one.lacks), {})[horizon] = None
@@ -178,8 +185,8 @@ class Notes:
             self.took.setdefault(entry.label, {})[horizon] = None
             if one.doubt:
                 self.doubted.setdefault(entry.label, {})[horizon] = None
-        found = self.field.advice(trust, epsilon, horizon)
-        return found if found.records else None
+        advised = self.field.advice(trust, epsilon, horizon)
+        return advised if advised.records else None
 
     def text(self) -> str:
         """The notes as paragraphs."""
@@ -190,6 +197,7 @@ class Notes:
                 "Took no part on some instance at some ε",
                 [f"{name} ({why}){self._at(there)}" for (name, why), there in self.out.items()],
             ),
+            ("Was not run", words.not_run(self.run, "instances")),
             (
                 "Rests on quantiles, as the mean is in doubt",
                 [name + self._at(there) for name, there in self.doubted.items()],
@@ -202,8 +210,8 @@ class Notes:
                 ],
             ),
         ]
-        said = [f"{title}: {'; '.join(of)}." for title, of in parts if of]
-        return "".join(f"\n{fill(of.replace(' = ', EQUALS), 120).replace(EQUALS, ' = ')}\n" for of in said)
+        said = [f"{title}: {'; '.join(part)}." for title, part in parts if part]
+        return "".join(f"\n{fill(part.replace(' = ', EQUALS), 120).replace(EQUALS, ' = ')}\n" for part in said)
 
     @staticmethod
     def _at(there: Iterable[int], everywhere: Sequence[int] = ()) -> str:
@@ -211,23 +219,23 @@ class Notes:
         return "" if there == sorted(everywhere) else f" at T = {listed(map(parameter, there))}"
 
 
-def advice(field: Field, horizon: int) -> str:
+def advice_table(field: Field, horizon: int) -> str:
     """For each promise and budget, the policies that are recommended, and who is typical if that is another."""
     rows, notes = [], Notes(field)  # who took part stands below the table of each promise
     for trust in Trust:
         if trust is not Trust.NONE:
             entries = [_advised(notes, trust, epsilon, horizon) for epsilon in field.epsilons]
             rows += [[trust.short, *entries]] if any(entry != "–" for entry in entries) else []
-    return table(["promise", *_columns(field)], rows)
+    return markdown_table(["promise", *_columns(field)], rows)
 
 
 def _advised(notes: "Notes", trust: Trust, epsilon: float, horizon: int) -> str:
-    of = notes.advice(trust, epsilon, horizon)
-    if of is None:
+    told = notes.advice(trust, epsilon, horizon)
+    if told is None:
         return "–"
-    named = [one.name + (f" (risk up to {short(one.worst[0])})" if one.worst[0] > TWICE else "") for one in of.named]
-    largest = {one.name: one.worst[0] for one in of.records}
-    others = [name for name in list(of.typical)[:1] if name not in {one.name for one in of.named}]
+    named = [one.name + (f" (risk up to {short(one.worst[0])})" if one.worst[0] > TWICE else "") for one in told.named]
+    largest = {one.name: one.worst[0] for one in told.records}
+    others = [name for name in list(told.typical)[:1] if name not in {one.name for one in told.named}]
     return ", ".join(named) + "".join(f"; typical: {name} (risk up to {short(largest[name])})" for name in others)
 
 
@@ -237,12 +245,14 @@ def choice(trust: Trust, field: Field) -> str:
     Empty without policies. A place is empty where a policy that is recommended at a shorter horizon was not run.
     """
     notes = Notes(field)
-    rows = [[parameter(at), *(_winners(notes, trust, of, at) for of in field.epsilons)] for at in field.horizons]
+    rows = [
+        [parameter(at), *(_winners(notes, trust, epsilon, at) for epsilon in field.epsilons)] for at in field.horizons
+    ]
     rows = [row for row in rows if any(entry != "–" for entry in row[1:])]
     if not rows and not notes.missed:
         return ""
     heading = trust.in_words(field.delta)
-    return f"**{heading[:1].upper()}{heading[1:]}**\n\n{table(['T', *_columns(field)], rows)}{notes.text()}"
+    return f"**{heading[:1].upper()}{heading[1:]}**\n\n{markdown_table(['T', *_columns(field)], rows)}{notes.text()}"
 
 
 def _columns(field: Field) -> list[str]:
@@ -251,11 +261,11 @@ def _columns(field: Field) -> list[str]:
 
 def _winners(notes: "Notes", trust: Trust, epsilon: float, horizon: int) -> str:
     """As in "DP-IMED 5+3, DP-KLUCB +3": DP-IMED alone is recommended on 5 instances, and on 3 both are."""
-    of = notes.advice(trust, epsilon, horizon)
-    if of is None:
+    advised = notes.advice(trust, epsilon, horizon)
+    if advised is None:
         return "–"
     instances = len(notes.field.entrants(trust, epsilon, horizon))
-    best = [one for one in of.records if one.best_on]
+    best = [one for one in advised.records if one.best_on]
     shown = [f"{one.name} {_count(one.alone, one.beside, len(one.risks), instances)}" for one in best[:NAMED]]
     return ", ".join(shown + [f"{len(best) - NAMED} more"] * (len(best) > NAMED))
 
@@ -288,7 +298,7 @@ def costs(field: Field, horizon: int) -> str:
         for there in (field.started(Trust.PURE, epsilon, horizon) for epsilon in field.epsilons)
     ]
     shown = [[name, *("–" if math.isnan(value) else short(value) for value in row)] for name, row in rows.items()]
-    return f"{_largest(field, rows)}\n\n{table([f'T = {parameter(horizon)}', *_columns(field)], shown)}"
+    return f"{_largest(field, rows)}\n\n{markdown_table([f'T = {parameter(horizon)}', *_columns(field)], shown)}"
 
 
 def _largest(field: Field, rows: dict[str, list[float]]) -> str:
@@ -324,13 +334,15 @@ def by_arms(field: Field) -> str:
     budgets = sorted({entry.budget for entry in entries if entry.trust is Trust.PURE})
     (horizon,) = {entry.horizon for entry in entries}
     columns = [(trust, epsilon) for trust in (Trust.PURE, Trust.LOCAL) for epsilon in budgets]
-    found = {column: field.entrants(*column, horizon, entries) for column in columns}
+    rivals = {column: field.entrants(*column, horizon, entries) for column in columns}
     rows = []
     for place in sorted({entry.place for entry in entries}, key=lambda place: _order(place, entries)):
         instance = next(entry.stored.cell.instance for entry in entries if entry.place == place)
         name = f"`{instance.name}`, K = {instance.number_of_arms}"
-        rows.append([name, *(_leaders(field, found[column].get(place, [])) for column in columns)])
-    return table(["instance", *(f"{trust.short}, ε = {parameter(of)}" for trust, of in columns)], rows)
+        rows.append([name, *(_leaders(field, rivals[column].get(place, [])) for column in columns)])
+    return markdown_table(
+        ["instance", *(f"{trust.short}, ε = {parameter(epsilon)}" for trust, epsilon in columns)], rows
+    )
 
 
 def _order(place: str, entries: Iterable[Priced]) -> tuple[str, int]:

@@ -9,14 +9,12 @@ import numpy as np
 from bandits.arrays import FloatArray
 from bandits.environments.bandit import Instance
 from experiments.contests import MIDDLE, UPPER, Standing, contest, entitled
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
-from scripts.atlas.text import short
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
-from scripts.pages.markdown import table
 from scripts.pages.prices import Trust
+from scripts.pages.text import markdown_table, short
 
 LEARNS = 0.9  # of the regret of uniform pulling; a policy whose median regret is not surely below this learns nothing
 NOTHING = "nothing learns"
@@ -41,7 +39,7 @@ class Elsewhere:
         return names_behind(self.cells)
 
     def label(self, stored: Stored) -> str:
-        return words.name_of(stored, self.behind[stored.cell.policy.name])
+        return words.label_of(stored, self.behind[stored.cell.policy.name])
 
     def with_constants(self, stored: Stored) -> str:
         return words.legend_of(stored, self.behind[stored.cell.policy.name])
@@ -50,33 +48,33 @@ class Elsewhere:
 NOT_RUN = Elsewhere()
 
 
-def bounded(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
+def bounded(part: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
     """The best policies for Beta rewards: those that take them as they are, and those for bits, after rounding."""
 
     def rivals(instance: Cells) -> Cells:
         means = _means(instance[0])
-        bits = of.cells.only(lambda other: other.cell.instance.name == "bernoulli")
+        bits = part.cells.only(lambda other: other.cell.instance.name == "bernoulli")
         return Cells([*instance, *bits.only(lambda other: np.array_equal(_means(other), means))])
 
     def name(stored: Stored) -> str:
-        return of.label(stored) + (" (bits)" if stored.cell.instance.name == "bernoulli" else "")
+        return part.label(stored) + (" (bits)" if stored.cell.instance.name == "bernoulli" else "")
 
-    beta = of.cells.only(lambda stored: stored.cell.instance.name == "beta")
+    beta = part.cells.only(lambda stored: stored.cell.instance.name == "beta")
     trusts = (Trust.PURE, Trust.APPROXIMATE, Trust.LOCAL)
     written = _Entries(standings, name, _share)
-    return _table(of, beta, _law_of_beta, rivals, written, trusts, epsilons, delta)
+    return _table(part, beta, _law_of_beta, rivals, written, trusts, epsilons, delta)
 
 
-def heavy(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
+def heavy(part: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
     """The best policies for Pareto rewards, or that no policy learns anything."""
-    written = _Entries(standings, of.with_constants, _share)
-    return _table(of, of.cells, _law_of_pareto, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
+    written = _Entries(standings, part.with_constants, _share)
+    return _table(part, part.cells, _law_of_pareto, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
 
 
-def identification(of: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
+def identification(part: Elsewhere, standings: Mapping[str, Standing], epsilons: Sequence[float], delta: float) -> str:
     """The policies that name the best arm with the fewest pulls."""
-    written = _Entries(standings, of.label, lambda stored: stored.measure(of.value).astype(float), limit=None)
-    return _table(of, of.cells, _gaps, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
+    written = _Entries(standings, part.label, lambda stored: stored.measure(part.value).astype(float), limit=None)
+    return _table(part, part.cells, _gaps, lambda rivals: rivals, written, CENTRAL_AND_LOCAL, epsilons, delta)
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def _share(stored: Stored) -> FloatArray:
 
 
 def _table(
-    of: Elsewhere,
+    part: Elsewhere,
     cells: Cells,
     law: Callable[[Stored], str],
     rivals: Callable[[Cells], Cells],
@@ -144,9 +142,9 @@ def _table(
     rows = []
     for name, there in sorted(cells.grouped(lambda stored: (law(stored), stored.cell.arms)).items()):
         entrants = rivals(there)
-        entries = [written.entry(of.entrants(entrants, trust, epsilon, delta)) for trust, epsilon in columns]
+        entries = [written.entry(part.entrants(entrants, trust, epsilon, delta)) for trust, epsilon in columns]
         rows.append([f"{name[0]}, K = {name[1]}", *entries])
-    return table(["rewards", *(f"{trust.short}, ε = {parameter(of)}" for trust, of in columns)], rows)
+    return markdown_table(["rewards", *(f"{trust.short}, ε = {parameter(budget)}" for trust, budget in columns)], rows)
 
 
 def _law_of_beta(stored: Stored) -> str:

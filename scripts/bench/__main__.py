@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY
 from scripts.bench import sweeps
-from scripts.bench.again import SHORT, Share, costs, shares
-from scripts.bench.computations import Cost, commands, computations, own_peak
+from scripts.bench.again import SHORT, Share, cell_costs, shares
+from scripts.bench.computations import Cost, computations, own_peak, timed_commands
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
-from scripts.pages.markdown import table
+from scripts.pages.text import markdown_table
 
 PAGE = REPOSITORY / "docs" / "performance.md"
 NONE = "–"
@@ -97,15 +97,15 @@ def _page() -> Iterable[str]:
 
 
 def _parts() -> Iterable[str]:
-    found = list(costs(REPOSITORY / "results"))
+    paid = list(cell_costs(REPOSITORY / "results"))
     yield HEADER.format(machine=_machine()) + _again(
-        "paper", [*shares(found, lambda cost: cost.paper), *shares(found, lambda _: "all")]
+        "paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")]
     )
-    policies = sorted(shares(found, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
+    policies = sorted(shares(paid, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
     yield LEFT + _again("policy", policies[:DEAREST])
     yield POLICIES + _speeds(list(speeds()))
     yield LIBRARIES + _rivals(list(rivals()))
-    yield COSTS + _costs([*computations(), *commands()])
+    yield COSTS + _costs([*computations(), *timed_commands()])
     yield JOURNALS + _journals(list(openings()))
     yield SWEEPS + "".join(f"- {line}\n" for line in sweeps.measure())
     yield f"- The most memory of the process that measured all this: {own_peak():.0f} MB.\n"
@@ -117,19 +117,19 @@ def _machine() -> str:
     )
 
 
-def _again(by: str, found: Sequence[Share]) -> str:
+def _again(by: str, parts: Sequence[Share]) -> str:
     rows = [
         [share.name, f"{share.cells:,}", f"{share.runs:,}", f"{share.stored / 60:.1f}", f"{share.now / 60:.1f}"]
-        for share in found
+        for share in parts
     ]
-    return table([by, "cells", "runs", "minutes when stored", "minutes now"], rows)
+    return markdown_table([by, "cells", "runs", "minutes when stored", "minutes now"], rows)
 
 
-def _speeds(found: Sequence[Speed]) -> str:
+def _speeds(speeds: Sequence[Speed]) -> str:
     horizons = (*HORIZONS, *FAR)
     head = ["policy", "on", *(f"10^{math.log10(horizon):.0f}" for horizon in horizons), "slope", "ns a step"]
     rows = []
-    for speed in found:
+    for speed in speeds:
         rows.append(
             [
                 f"`{speed.name}`",
@@ -141,33 +141,36 @@ def _speeds(found: Sequence[Speed]) -> str:
                 _three(speed.than_plain),
             ]
         )
-    return table([*head, "× Python", "× plain loop"], rows)
+    return markdown_table([*head, "× Python", "× plain loop"], rows)
 
 
-def _rivals(found: Sequence[Rival]) -> str:
-    rows = [
-        [of.library, *([of.problem, NONE] if of.problem else [_three(1e9 * of.ucb1), _three(1e9 * of.thompson)])]
-        for of in found
-    ]
-    return table(["library", "UCB1", "Thompson sampling"], rows)
-
-
-def _costs(found: Sequence[Cost]) -> str:
-    rows = [[of.what, _three(of.seconds), NONE if of.megabytes is None else f"{of.megabytes:.0f}"] for of in found]
-    return table(["what", "seconds", "MB"], rows)
-
-
-def _journals(found: Sequence[Opening]) -> str:
+def _rivals(rivals: Sequence[Rival]) -> str:
     rows = [
         [
-            of.policy,
-            f"{of.tickets:,}",
-            *(_three(seconds) for seconds in (of.opening, of.without_snapshot, of.review)),
-            f"{of.megabytes:.0f}",
+            one.library,
+            *([one.problem, NONE] if one.problem else [_three(1e9 * one.ucb1), _three(1e9 * one.thompson)]),
         ]
-        for of in found
+        for one in rivals
     ]
-    return table(["policy", "tickets", "opening", "without a snapshot", "review", "MB"], rows)
+    return markdown_table(["library", "UCB1", "Thompson sampling"], rows)
+
+
+def _costs(paid: Sequence[Cost]) -> str:
+    rows = [[one.what, _three(one.seconds), NONE if one.megabytes is None else f"{one.megabytes:.0f}"] for one in paid]
+    return markdown_table(["what", "seconds", "MB"], rows)
+
+
+def _journals(openings: Sequence[Opening]) -> str:
+    rows = [
+        [
+            opening.policy,
+            f"{opening.tickets:,}",
+            *(_three(seconds) for seconds in (opening.opening, opening.without_snapshot, opening.review)),
+            f"{opening.megabytes:.0f}",
+        ]
+        for opening in openings
+    ]
+    return markdown_table(["policy", "tickets", "opening", "without a snapshot", "review", "MB"], rows)
 
 
 def _three(value: float) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from experiments.cells import Cell
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
-from experiments.config.plan import plan_all
+from experiments.config.plan import plan
 from experiments.store import name_of
-from experiments.store.index import index_of_folders
+from experiments.store.place import look
 from scripts.bench.timing import seconds
 
 SHORT = 1.0  # seconds of all runs: a stored cell that took less is not timed again
@@ -17,7 +17,7 @@ TIMED = 3  # replications at most
 
 
 @dataclass(frozen=True)
-class Cost:
+class CellCost:
     """A stored cell: the paper that has it first, its policy, its number of runs, and seconds of all runs on one core.
 
     `stored` is the time when it was stored, typical seconds of a run times runs; `now` is the same by today's code.
@@ -41,29 +41,28 @@ class Share:
     now: float
 
 
-def costs(results: Path) -> Iterator[Cost]:
+def cell_costs(results: Path) -> Iterator[CellCost]:
     """The cost of every stored cell, papers first; each cell counts once."""
     composer = Composer()
-    index = index_of_folders([results])
-    took = dict(zip(index.names, zip(index.replications, index.seconds, strict=True), strict=True))
-    known = papers()
-    folders: dict[str, list[str]] = {paper: [] for paper in known}
+    took = {copy.place.name: copy for copy in look([results]).copies}
+    cited = papers()
+    folders: dict[str, list[str]] = {paper: [] for paper in cited}
     for name in composer.choices("experiment"):
         folders.setdefault(name.partition("/")[0], []).append(name)
     for folder, names in folders.items():
-        paper = known[folder].cited if folder in known else folder
-        for asked in plan_all([[f"+experiment={name}"] for name in names], composer):
-            for request in asked.requests:
-                if (found := took.pop(name_of(request.cell), None)) is not None:
-                    runs, typical = int(found[0]), float(found[1])
+        paper = cited[folder].cited if folder in cited else folder
+        for planned in plan([[f"+experiment={name}"] for name in names], composer):
+            for request in planned.requests:
+                if (measured := took.pop(name_of(request.cell), None)) is not None:
+                    runs, typical = measured.replications, float(measured.footer["runs"][-1]["typical_seconds"])
                     now = typical if runs * typical < SHORT else _seconds(request.cell)
-                    yield Cost(paper, request.cell.policy.name, runs, runs * typical, runs * now)
+                    yield CellCost(paper, request.cell.policy.name, runs, runs * typical, runs * now)
 
 
-def shares(found: Iterable[Cost], name: Callable[[Cost], str]) -> list[Share]:
+def shares(paid: Iterable[CellCost], name: Callable[[CellCost], str]) -> list[Share]:
     """The costs summed by `name`, in the order in which names come."""
-    groups: dict[str, list[Cost]] = {}
-    for cost in found:
+    groups: dict[str, list[CellCost]] = {}
+    for cost in paid:
         groups.setdefault(name(cost), []).append(cost)
     return [
         Share(

@@ -52,13 +52,13 @@ def computations() -> Iterator[Cost]:
     """Exact computations and audits in this process."""
     composer = Composer()
     for what, experiment in EXPERIMENTS.items():
-        cell = plan([f"+experiment={experiment}"], composer).requests[0].cell
+        cell = plan([[f"+experiment={experiment}"]], composer)[0].requests[0].cell
         yield Cost(f"{what}: {cell.policy.name}, {cell.instance.name}", seconds(cell.replicate))
     took = seconds(lambda _: DPSE(1.0).transcript_cost(2, 1_000, Domain.UNIT, Convention.STREAM))
     yield Cost("audit of the transcript of DP-SE, 2 arms, 1,000 steps", took)
 
 
-def commands() -> Iterator[Cost]:
+def timed_commands() -> Iterator[Cost]:
     """Commands, each in a process of its own: wall time and most memory of the second of two runs."""
     for what, arguments in COMMANDS.items():
         command = [sys.executable, "-c", MEASURE, sys.executable, *arguments]

@@ -50,10 +50,10 @@ def main() -> None:
         return
     slow = False
     for policy, instance, least in CASES:
-        found = factor(policy, instance)
-        slow |= found < least
-        wrong = "" if found >= least else f": too slow, at least {least:g} is wanted"
-        print(f"{policy.legend()} on {instance.name}, T = {HORIZON:.0e}: {found:.3g} times its plain loop{wrong}")
+        times = factor(policy, instance)
+        slow |= times < least
+        wrong = "" if times >= least else f": too slow, at least {least:g} is wanted"
+        print(f"{policy.legend()} on {instance.name}, T = {HORIZON:.0e}: {times:.3g} times its plain loop{wrong}")
     sys.exit(int(slow))
 
 

@@ -47,7 +47,7 @@ class Opening:
     review: float
 
 
-def opened(name: str, path: Path) -> Session | Server:
+def opened_journal(name: str, path: Path) -> Session | Server:
     """The session of a policy."""
     policy = POLICIES[name]
     if isinstance(policy, KLUCBCF):
@@ -55,9 +55,9 @@ def opened(name: str, path: Path) -> Session | Server:
     return Session(policy, 3, HORIZON, (0.0, 1.0), path)
 
 
-def make(name: str, tickets: int, path: Path) -> None:
+def _make(name: str, tickets: int, path: Path) -> None:
     """A journal with so many tickets."""
-    with opened(name, path) as session:
+    with opened_journal(name, path) as session:
         for number in range(1, tickets + 1):
             (ticket,) = session.select()
             if number % 5:
@@ -66,12 +66,12 @@ def make(name: str, tickets: int, path: Path) -> None:
 
 def open_again(name: str, path: Path) -> None:
     """What a restart does."""
-    opened(name, path).close()
+    opened_journal(name, path).close()
 
 
 def cost(action: Callable[[], object], name: str) -> tuple[float, float]:
     """CPU seconds and MB of an action on a journal of that policy."""
-    opened(name, Path(":memory:")).select()
+    opened_journal(name, Path(":memory:")).select()
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     action()
     took = time.process_time() - began
@@ -90,7 +90,7 @@ def openings(sizes: tuple[int, ...] = SIZES) -> Iterator[Opening]:
         for tickets in sizes:
             with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
                 path = Path(folder) / "journal"
-                make(name, tickets, path)
+                _make(name, tickets, path)
                 again = partial(open_again, name, path)
                 opening, megabytes = afresh(again, name)
                 reviewed, _ = afresh(partial(review, path), name)
@@ -105,10 +105,10 @@ def main() -> None:
     """Entry point of `python -m scripts.bench.journals`."""
     if help_alone(__doc__):
         return
-    for found in openings():
+    for opened in openings():
         print(
-            f"{found.policy}, {found.tickets} tickets: opening {found.opening:.2f} s and {found.megabytes:.0f} MB, "
-            f"without its snapshot {found.without_snapshot:.2f} s; review {found.review:.2f} s",
+            f"{opened.policy}, {opened.tickets} tickets: opening {opened.opening:.2f} s and {opened.megabytes:.0f} MB, "
+            f"without its snapshot {opened.without_snapshot:.2f} s; review {opened.review:.2f} s",
             flush=True,
         )
 

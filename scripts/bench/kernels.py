@@ -76,13 +76,13 @@ def speeds() -> Iterator[Speed]:
         yield _speed(name, composer)
 
 
-def cell_of(name: str, horizon: int, composer: Composer) -> Cell:
+def cell_of_policy(name: str, horizon: int, composer: Composer) -> Cell:
     """The cell of a policy on the first of `INSTANCES` that it accepts, with delta = 0.01 or a rho if it needs one."""
     for instance in INSTANCES:
         for more in ([], ["budget.delta=0.01"], ["budget=zcdp"]):
             words = [f"policy={name}", f"instance={instance}", f"horizon={horizon}", "recorded=1", *more]
             try:
-                return plan(words, composer).requests[0].cell
+                return plan([words], composer)[0].requests[0].cell
             except (UserError, ParameterError) as error:
                 refused = error
     raise refused
@@ -90,10 +90,10 @@ def cell_of(name: str, horizon: int, composer: Composer) -> Cell:
 
 def _speed(name: str, composer: Composer) -> Speed:
     measured: dict[int, float] = {}
-    cell = cell_of(name, HORIZONS[0], composer)
+    cell = cell_of_policy(name, HORIZONS[0], composer)
     policy, instance = cell.policy, cell.instance
     for horizon in (*HORIZONS, *(() if policy.time_grows else FAR)):
-        at_horizon = cell_of(name, horizon, composer)
+        at_horizon = cell_of_policy(name, horizon, composer)
         at_horizon.replicate(0)  # compiles, and makes tables that are kept
         measured[horizon] = seconds(at_horizon.replicate)
         if measured[horizon] > PATIENCE:

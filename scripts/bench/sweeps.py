@@ -1,13 +1,12 @@
-"""Measure the overhead of a long sweep beside simulation: planning, cells, replications, index and `load()`.
+"""Measure the overhead of a long sweep beside simulation: planning, cells, replications, looks and `load()`.
 
 python -m scripts.bench.sweeps     (also a part of python -m scripts.bench)
 
-Times are CPU seconds, which other programs disturb less than wall time; the index and `load()` have both, since they
+Times are CPU seconds, which other programs disturb less than wall time; looks and `load()` have both, since they
 wait for the file system. The replications of one cell are measured several times, of which the minimum counts, because
 disturbances only add time.
 """
 
-import os
 import resource
 import subprocess
 import sys
@@ -16,19 +15,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, merge, plan, plan_all
-from experiments.simulate import look_up, run, simulate_block
-from experiments.store import Store, index
-from experiments.store.place import files_in
+from experiments.config.plan import Request, merge, plan
+from experiments.simulate import look_up, run_jobs, simulate_block
+from experiments.store import Store
+from experiments.upkeep.packing import pack
 
 CELLS = 10_000  # cells that are planned
 TINY = 1_000  # cells of one replication
 REPLICATIONS = 5_000  # replications of one cell
-STORED = 100_000  # files in the index
 REPEATS = 5
 LOAD = "import time, experiments; experiments.load(); print(time.process_time())"
 SMALL = ("policy=dp_se", "horizon=100", "recorded=1")
@@ -44,10 +40,10 @@ def cpu_seconds(action: Callable[[], object]) -> float:
 def planned(cells: int) -> list[Request]:
     """Requests for cells that differ in their budget, with one replication each."""
     jobs = [[*SMALL, "replications=1", f"budget.epsilon={number / cells}"] for number in range(1, cells + 1)]
-    return merge(request for asked in plan_all(jobs, Composer()) for request in asked.requests)
+    return merge(request for one in plan(jobs, Composer()) for request in one.requests)
 
 
-def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
+def overhead_of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
     """Measure the overhead per cell, and the time to look up a stored cell."""
 
     def simulate() -> None:
@@ -57,7 +53,7 @@ def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
     simulate()
     bare = cpu_seconds(simulate)
     jobs = look_up(requests, store)
-    more = cpu_seconds(lambda: run(jobs, store, workers=1)) - bare
+    more = cpu_seconds(lambda: run_jobs(jobs, store, workers=1)) - bare
     yield f"each of {len(requests)} cells of one replication, beside simulation: {1e3 * more / len(requests):.2f} ms"
     again = cpu_seconds(lambda: look_up(requests, store))
     yield f"looking up a cell that is stored: {1e3 * again / len(requests):.2f} ms"
@@ -65,7 +61,7 @@ def of_cells(requests: Sequence[Request], store: Store) -> Iterator[str]:
 
 def of_replications(folder: Path) -> Iterator[str]:
     """Measure the overhead per replication of one cell."""
-    requests = plan([*SMALL, f"replications={REPLICATIONS}"], Composer()).requests
+    requests = plan([[*SMALL, f"replications={REPLICATIONS}"]], Composer())[0].requests
     cell = requests[0].cell
 
     def replicate() -> None:
@@ -76,29 +72,19 @@ def of_replications(folder: Path) -> Iterator[str]:
     for repeat in range(REPEATS):
         bare.append(cpu_seconds(replicate))
         jobs = look_up(requests, store := Store(folder / str(repeat)))
-        whole.append(cpu_seconds(lambda: run(jobs, store, workers=1)))  # noqa: B023  # it is called at once
+        whole.append(cpu_seconds(lambda: run_jobs(jobs, store, workers=1)))  # noqa: B023  # it is called at once
     more = (min(whole) - min(bare)) / REPLICATIONS
     yield f"each of {REPLICATIONS} replications of one cell, beside simulation: {1e6 * more:.0f} microseconds"
 
 
-def of_index(store: Store) -> Iterator[str]:
-    """Measure the index of many files: the cells of `store`, linked many times under other names."""
-    for path in files_in(store.root):
-        os.utime(path, (1e9, 1e9))  # the cache leaves out files that changed a moment ago
-    index.index_of_folders([store.root])
-    table = index.read_cache(store.root / index.CACHE)
-    names = [f"c1/dp_se-{number:016x}" for number in range(STORED)]
-    paths = [f"{name}.parquet" for name in names]
-    rows = [number % len(table) for number in range(STORED)]
-    files = table.column("file").to_pylist()
-    for row, link in zip(rows, paths, strict=True):
-        (store.root / link).hardlink_to(store.root / files[row])
-    many = table.take(pa.array(rows, pa.int64())).set_column(0, "file", pa.array(paths, pa.string()))
-    many = many.set_column(1, "name", pa.array(names, pa.string()))
-    index.write_cache(store.root / index.CACHE, many)
-    began = time.perf_counter()
-    cpu = cpu_seconds(lambda: index.index_of_folders([store.root]))
-    yield f"the index of {STORED} stored cells: {time.perf_counter() - began:.2f} s, {cpu:.2f} s of the processor"
+def of_looks(store: Store) -> Iterator[str]:
+    """Measure a look at the cells of `store`, in results files and then in a pack, which is opened anew."""
+    for kind in ("results files", "packs"):
+        began = time.perf_counter()
+        cpu = cpu_seconds(store.look)
+        taken = time.perf_counter() - began
+        yield f"a look at {TINY} cells in {kind}: {taken:.2f} s, {cpu:.2f} s of the processor"
+        list(pack(store.root))
 
 
 def of_load() -> str:
@@ -113,12 +99,12 @@ def of_load() -> str:
 def measure() -> Iterator[str]:
     """All measurements, one line for each."""
     yield of_load()
-    plan([*SMALL], Composer())  # warm up: imports modules and reads configs
+    plan([[*SMALL]], Composer())[0]  # warm up: imports modules and reads configs
     yield f"planning {CELLS} cells: {cpu_seconds(lambda: planned(CELLS)):.2f} s"
     with tempfile.TemporaryDirectory() as name:
         store = Store(Path(name) / "cells")
-        yield from of_cells(planned(TINY), store)
-        yield from of_index(store)
+        yield from overhead_of_cells(planned(TINY), store)
+        yield from of_looks(store)
         yield from of_replications(Path(name))
 
 

@@ -5,7 +5,8 @@
     python -m scripts.docs errata     # docs/errata.md, from conf/errata/
     python -m scripts.docs api        # docs/api.md, from docstrings
 
-Verdicts are computed from stored results; nothing in these pages is written by hand.
+Verdicts are computed from stored results, those that changed: `results/verdicts.jsonl` has the others, and is written
+too. Nothing in these pages is written by hand.
 """
 
 import itertools
@@ -14,9 +15,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from experiments.claims import ClaimVerdict, Erratum, Outcome, Results, claims, errata, judge_claims
+from experiments.claims import ClaimVerdict, Erratum, Outcome, Results, claims, errata, judge_claims, written
 from experiments.claims.settings import FAMILY
-from experiments.claims.summary import summary
+from experiments.claims.verdicts import counts_in_words
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.papers import papers
@@ -49,8 +50,8 @@ judges one claim again; `experiments/claims/__init__.py` explains how. The [glos
 
 All intervals of all claims together are to miss with probability at most {family}. That is proved for shares of runs
 (Clopper and Pearson), whatever the law; intervals of means and slopes (Student) and of ratios (Fieller) are
-approximate, and wrong where rare runs carry a mean. Where such runs are known to, at T >= 10^9 for policies that keep
-the noise of all batches, means are those of weighted runs. Each of the {sharing} claims
+*approximate*, as each of them says, and wrong where rare runs carry a mean. Where such runs are known to, at T >= 10^9
+for policies that keep the noise of all batches, means are those of weighted runs. Each of the {sharing} claims
 that use intervals has an equal share of the error; the forms of a claim share that equally, and so do the settings.
 The verdict on a claim does not depend on which other claims are judged. The claims in a folder of your own
 (`--config-dir`) have {family} for themselves. A power that is fitted to computed numbers involves no chance: its
@@ -104,7 +105,7 @@ def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
         generated=GENERATED.format(source="conf/claims/ and results/"),
         family=f"{100 * FAMILY:g} %",
         sharing=sum(claim.estimates for claim in claims()),
-        summary=summary(verdicts),
+        summary=counts_in_words(verdicts),
     )
     parts = [header]
     for cited, of_paper in by_paper(verdicts):
@@ -127,7 +128,8 @@ def _section(title: str, lines: dict[str, str]) -> str:
 
 def readme_part(verdicts: Sequence[ClaimVerdict]) -> str:
     """The part of README.md: the counts, and `FEW` of the claims that fail."""
-    text = f"{summary(verdicts)} [All claims](docs/claims.md), each with its evidence; [the words](docs/glossary.md)."
+    counts = counts_in_words(verdicts)
+    text = f"{counts} [All claims](docs/claims.md), each with its evidence; [the words](docs/glossary.md)."
     failing = worst_failures(verdicts)
     if not failing:
         return _wrapped(text)
@@ -175,11 +177,13 @@ def replaced(text: str, new: str) -> str:
 
 
 def write_claims() -> str:
-    """Write docs/claims.md and the claims in README.md; says what is written."""
-    verdicts = judge_claims(claims(), Results(Composer()))
+    """Write the file of verdicts, docs/claims.md and the claims in README.md; says what is written."""
+    every = claims()
+    verdicts = list(judge_claims(every, Results(Composer(), written=written.read_verdicts())))
+    written.write_verdicts(every, written.forms_of(verdicts))
     CLAIMS.write_text(claims_page(verdicts), encoding="utf-8")
     README.write_text(replaced(README.read_text(encoding="utf-8"), readme_part(verdicts)), encoding="utf-8")
-    return f"{len(verdicts)} claims: {CLAIMS.name}, {README.name}"
+    return f"{len(verdicts)} claims: {written.FILE.name}, {CLAIMS.name}, {README.name}"
 
 
 def write_errata() -> str:
@@ -191,7 +195,7 @@ def write_errata() -> str:
 
 def write_api() -> str:
     """Write docs/api.md; says what is written."""
-    API.write_text(api.page(), encoding="utf-8")
+    API.write_text(api.api_page(), encoding="utf-8")
     return f"{len(api.modules())} modules: {API.name}"
 
 

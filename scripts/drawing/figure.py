@@ -5,27 +5,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
-from scripts.drawing.fresh import code, describing_files, digest_of_drawing, digest_of_inputs, own_files, resolved
+from scripts.drawing.fresh import code, describing_files, digest_of_drawing, digest_of_inputs, own_files
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
     from experiments.store.place import Place
-    from experiments.store.stored_cells import Cells
+    from experiments.store.stored import Cells
     from scripts.drawing.drawing import Drawing
 
 KEYS_OF_FIGURES = ("figure", "printed")
 
 
-def name_of(asked: "Plan") -> str:
+def figure_name(plan: "Plan") -> str:
     """The name of the experiment of a plan. Raises `UserError` if it has none."""
-    if asked.experiment is None:
+    if plan.experiment is None:
         raise UserError("which figure? give +experiment=NAME, as in +experiment=sajed2019/fig01")
-    return asked.experiment
+    return plan.experiment
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
@@ -35,16 +35,22 @@ def figure_of(composed: Composed) -> dict[str, Any] | None:
         return None
     if not isinstance(figure, DictConfig):
         raise UserError(f"figure: must be a mapping with title, kind, ..., got {figure}")
-    return resolved(figure)
+    return plain_node(figure)
 
 
-def describe(asked: "Plan", cells: "Cells") -> "Drawing | None":
+def plain_node(node: Any) -> dict[str, Any]:
+    """A node of a config as plain values."""
+    values: dict[str, Any] = OmegaConf.to_container(node, resolve=True)  # type: ignore[assignment]
+    return values
+
+
+def drawing_of_plan(plan: "Plan", cells: "Cells") -> "Drawing | None":
     """The drawing of the figure of a planned experiment, None if it has no figure. Raises `UserError`."""
     from experiments.config.papers import colours
     from scripts.drawing import kinds
 
-    figure = figure_of(asked.composed)
-    return None if figure is None else kinds.describe(figure, cells, colours(asked.composer.config_dirs))
+    figure = figure_of(plan.composed)
+    return None if figure is None else kinds.describe(figure, cells, colours(plan.composer.config_dirs))
 
 
 def why(error: Exception, composed: Composed, composer: Composer) -> str:
@@ -60,48 +66,48 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     return " ".join(message.split())
 
 
-def draw(asked: "Plan", drawing: "Drawing") -> list[str]:
+def draw(plan: "Plan", drawing: "Drawing") -> list[str]:
     """Write the files of the figure of a planned experiment; returns their paths. Raises `UserError`."""
     from scripts.drawing.render import save
 
-    folder = Path(asked.config.figures_dir)
+    folder = Path(plan.config.figures_dir)
     try:
-        return save(drawing, folder / name_of(asked), _command(asked))
+        return save(drawing, folder / figure_name(plan), _command(plan))
     except OSError as error:
         raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
 
 
-def _command(asked: "Plan") -> str:
+def _command(plan: "Plan") -> str:
     """The command that draws this figure alone, without overrides that concern only how a command runs."""
-    from experiments.store import OF_COMMANDS
+    from experiments.config.plan import COMMAND_KEYS
 
-    kept = [text for text in asked.overrides if text.partition("=")[0] not in OF_COMMANDS]
+    kept = [text for text in plan.overrides if text.partition("=")[0] not in COMMAND_KEYS]
     return shlex.join(["python", "-m", "scripts.figures", *kept])
 
 
-def _content(asked: "Plan") -> dict[str, Any]:
+def _content(plan: "Plan") -> dict[str, Any]:
     """The `figure` of a config for its hash; its plain text if it is not valid."""
     try:
-        return figure_of(asked.composed) or {}
+        return figure_of(plan.composed) or {}
     except (UserError, OmegaConfBaseException):  # drawing it will raise the error
-        return {"figure": str(asked.config.figure)}
+        return {"figure": str(plan.config.figure)}
 
 
-def own_files_of(asked: "Plan") -> list[Path]:
+def own_files_of(plan: "Plan") -> list[Path]:
     """The user's files that a planned figure depends on."""
-    return own_files(_content(asked), [request.cell for request in asked.requests])
+    return own_files(_content(plan), [request.cell for request in plan.requests])
 
 
-def inputs_of(asked: "Plan", places: Sequence["Place"]) -> str:
+def inputs_digest(plan: "Plan", places: Sequence["Place"]) -> str:
     """The hash of the inputs of a planned figure, see `digest_of_inputs`."""
     from experiments.config.papers import colours
 
-    figure, cells = _content(asked), [request.cell for request in asked.requests]
-    keys = [f"{request.cell.key} {request.replications}" for request in asked.requests]
-    more = [_command(asked), colours(asked.composer.config_dirs), code(describing_files(figure, cells))]
-    return digest_of_inputs(figure, keys, places, more, own_files_of(asked))
+    figure, cells = _content(plan), [request.cell for request in plan.requests]
+    keys = [f"{request.cell.key} {request.replications}" for request in plan.requests]
+    more = [_command(plan), colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
+    return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
 
 
-def drawn_as(asked: "Plan", drawing: "Drawing") -> str:
+def drawing_digest(plan: "Plan", drawing: "Drawing") -> str:
     """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
-    return digest_of_drawing(drawing, _command(asked))
+    return digest_of_drawing(drawing, _command(plan))

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from omegaconf import OmegaConf
 
 from experiments.config.compose import CONF, REPOSITORY
-from experiments.own_code.own_source import files_of, files_of_modules, files_of_ours
+from experiments.own_code import own_source
 from experiments.whole_files import put
+from scripts.drawing.imports import OURS, files_of_ours
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
@@ -35,7 +35,7 @@ FORMATS = ("pdf", "png")
 KINDS, RENDERER = "scripts.drawing.kinds", "scripts.drawing.render"  # what describes and what renders
 
 
-class Inputs(NamedTuple):
+class CommandInputs(NamedTuple):
     """The figures of a command, the folders of their results, and the user's files that they depend on."""
 
     figures: list[str]
@@ -84,8 +84,8 @@ class Drawn:
 
     def made_from(self, name: str, inputs: str) -> Digests | None:
         """The hashes of the figure if its files exist and show what inputs with this hash describe, else None."""
-        known = self.figures.get(name)
-        return known if known is not None and known.inputs == inputs and self._exists(name) else None
+        digests = self.figures.get(name)
+        return digests if digests is not None and digests.inputs == inputs and self._exists(name) else None
 
     def shows(self, name: str, drawing: str) -> bool:
         """Whether the files of the figure exist and show the drawing with this hash."""
@@ -94,15 +94,15 @@ class Drawn:
     def nothing_changed(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
         """The figures of `command` if all are up to date, else None."""
         try:
-            known = self.commands[command]
-            inputs = Inputs(*(list(known[name]) for name in Inputs._fields))
-            state = known["state"]
+            drawn = self.commands[command]
+            inputs = CommandInputs(*(list(drawn[name]) for name in CommandInputs._fields))
+            state = drawn["state"]
         except (KeyError, TypeError):
             return None
         fresh = all(map(self._exists, inputs.figures)) and state == _state(inputs, config_dirs)
         return inputs.figures if fresh else None
 
-    def remember(self, command: str, inputs: Inputs, config_dirs: Iterable[Path]) -> None:
+    def remember(self, command: str, inputs: CommandInputs, config_dirs: Iterable[Path]) -> None:
         """Record that all figures of `command` are up to date with the inputs as they are now."""
         self.commands[command] = {**inputs._asdict(), "state": _state(inputs, config_dirs)}
 
@@ -111,9 +111,10 @@ class Drawn:
 
 
 def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
-    """The user's files that a figure depends on: of its classes and bounds, and what these import and name."""
-    classes = {cls for cell in cells for cls in cell.own}
-    return sorted({*files_of(classes), *files_of_modules(_modules_of_bounds(figure))})
+    """The user's files that a figure may depend on: all in their folders, if a class or bound is theirs."""
+    bounds = {name for name in _modules_of_bounds(figure) if name.partition(".")[0] not in OURS}
+    folders = own_source.now()
+    return own_source.all_files(folders.given, folders.written) if bounds or any(cell.own for cell in cells) else []
 
 
 def describing_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
@@ -179,7 +180,7 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield repr(value).encode()
 
 
-def _state(inputs: Inputs, config_dirs: Iterable[Path]) -> str:
+def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
     """A hash of everything that a command could depend on: sources, configs, results by their size and time."""
     digest = hashlib.sha256(_libraries().encode())
     for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
@@ -205,12 +206,6 @@ def overrides_as_text(overrides: Iterable[Sequence[str]]) -> str:
     return json.dumps([list(job) for job in overrides])
 
 
-def resolved(node: Any) -> dict[str, Any]:
-    """A node of a config as plain values."""
-    found: dict[str, Any] = OmegaConf.to_container(node, resolve=True)  # type: ignore[assignment]
-    return found
-
-
 def code(files: Iterable[Path]) -> str:
     """A hash of files of this repository, as they were when this process first asked: it runs what it read."""
     return hashlib.sha256(b" ".join(map(_content_at_first, files))).hexdigest()
@@ -222,14 +217,14 @@ _content_at_first = cache(_content)
 @cache
 def _libraries() -> str:
     """The names of all installed packages with their versions, from the folders that say so."""
-    found = {item.name for place in sys.path for item in Path(place or ".").glob("*.dist-info")}
-    return " ".join(sorted(found))
+    names = {item.name for place in sys.path for item in Path(place or ".").glob("*.dist-info")}
+    return " ".join(sorted(names))
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Files with these endings, in the order of names, except in hidden folders and bytecode caches."""
-    found = []
+    files = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        found += [Path(place) / name for name in sorted(names) if name.endswith(endings)]
-    return found
+        files += [Path(place) / name for name in sorted(names) if name.endswith(endings)]
+    return files

@@ -1,25 +1,27 @@
 """The legend of a figure: the label and look of each cell. A label names every parameter that varies within a panel.
 
-Different curves have different labels, and no two labels have the same colour, dashes and marker.
+Different curves have different labels, and no two labels have the same colour, dashes and marker. Which colours,
+dashes and markers there are stands at the end.
 """
 
+import colorsys
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bandits.learner import Learner
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Dashes
 from scripts.drawing.numbers import parameter
 from scripts.drawing.spec import SYMBOLS
-from scripts.drawing.style import colours_of, dashes, marker, word_of
 
 Same = Callable[[Stored], Hashable]
 # The columns that are tried before the parameters of instances.
-OF_A_CELL = ("instance", "arms", "epsilon", "delta", "horizon", "scope", "record")
+LABEL_COLUMNS = ("instance", "arms", "epsilon", "delta", "horizon", "scope", "record")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def legend(
     for stored in cells:
         label, colour = labels[stored.cell.key], assigned[word_of(stored.cell.policy)]
         if label not in entries:
-            number = sum(known.colour == colour for known in entries.values())
+            number = sum(other.colour == colour for other in entries.values())
             entries[label] = Entry(label, colour, number, place=len(entries))
     return {stored.cell.key: entries[labels[stored.cell.key]] for stored in cells}
 
@@ -89,7 +91,7 @@ def names_behind(cells: Iterable[Stored]) -> dict[str, str]:
         first = classes.setdefault(policy.name, type(policy))
         if first is not type(policy):
             raise UserError(f"policy: {_place(first)} and {_place(type(policy))} are both called {policy.name}")
-        for label in (words.name(policy), words.legend(policy)):
+        for label in (words.name(policy), words.legend_name(policy)):
             of_label.setdefault(label, set()).add(policy.name)
     shared = {name for label, names in of_label.items() for name in names if len(names) > 1 or not label}
     return {name: f" [{name}]" if name in shared else "" for name in classes}
@@ -104,12 +106,12 @@ def _distinguished(panels: Iterable[Cells], labels: Mapping[str, str], same: Sam
     for of_panel in panels:
         for (label, _), alike in of_panel.grouped(lambda stored: (labels[stored.cell.key], same(stored))).items():
             named.setdefault(label, {}).update(dict.fromkeys(_distinguishing(alike)))
-    found = {}
+    told = {}
     for label, group in Cells.of(panels).grouped(lambda stored: labels[stored.cell.key]).items():
         for stored in group:
             values = [_value_in_words(name, stored, group) for name in named[label] if name in stored.columns]
-            found[stored.cell.key] = ", ".join([label, *values])
-    return found
+            told[stored.cell.key] = ", ".join([label, *values])
+    return told
 
 
 def _distinguishing(cells: Cells) -> list[str]:
@@ -119,7 +121,7 @@ def _distinguishing(cells: Cells) -> list[str]:
     for group in of_policy.values():
         fields = [item.name for item in dataclasses.fields(group[0].cell.policy)]  # type: ignore[arg-type]
         names += [name for name in fields if len(group.values(name)) > 1 and name not in names]
-    for name in dict.fromkeys((*OF_A_CELL, *cells.columns)):
+    for name in dict.fromkeys((*LABEL_COLUMNS, *cells.columns)):
         if _count(cells, names) == len(cells):
             return names
         if _count(cells, [*names, name]) > _count(cells, names):
@@ -134,7 +136,7 @@ def _distinguishing(cells: Cells) -> list[str]:
 
 def _count(cells: Cells, names: Sequence[str]) -> int:
     """How many different rows of values the cells have in these columns."""
-    return len({tuple(repr(of.get(name)) for name in names) for of in (stored.columns for stored in cells)})
+    return len({tuple(repr(columns.get(name)) for name in names) for columns in (stored.columns for stored in cells)})
 
 
 def _value_in_words(name: str, stored: Stored, group: Cells) -> str:
@@ -145,5 +147,51 @@ def _value_in_words(name: str, stored: Stored, group: Cells) -> str:
     return f"{SYMBOLS.get(name, name.replace('_', ' '))} = {parameter(value) if short else value}"
 
 
-def _place(of: type[Any]) -> str:
-    return f"{of.__module__}.{of.__name__}"
+def _place(cls: type[Any]) -> str:
+    return f"{cls.__module__}.{cls.__name__}"
+
+
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GOLDEN = (5**0.5 - 1) / 2  # golden ratio, as a part of the colour circle: multiples of it never repeat a hue
+COUNTERPART_COLOUR = "0.55"
+FIRST_MARKERS = ("o", "s", "^", "D", "v", "P")
+FIRST_DASHES: tuple[Dashes, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)))
+
+
+def dashes(number: int) -> Dashes:
+    """Dashes of the curve with this index among those of one colour; from the fourth on, a dash and several dots."""
+    dots = number - len(FIRST_DASHES) + 1
+    return FIRST_DASHES[number] if dots < 1 else (0, (5, 1.5, *(1, 1.5) * dots))
+
+
+def marker(number: int) -> str:
+    """The marker of the curve with this index among those of one colour; from the seventh on, its number."""
+    return FIRST_MARKERS[number] if number < len(FIRST_MARKERS) else f"${number + 1}$"
+
+
+def word_of(policy: Learner[Any]) -> str:
+    """The key of a colour: the name of the policy, and its noise if it has such a parameter."""
+    return f"{policy.name} {vars(policy).get('noise', '')}".strip()
+
+
+def colours_of(policies: Iterable[Learner[Any]], given: Mapping[str, str]) -> dict[str, str]:
+    """The colour for the key (`word_of`) of each of the `policies`: the `given` colour, else the first unused one.
+
+    A policy without privacy is grey. All other unknown policies get different colours: after the palette come further
+    hues, each far from those before.
+    """
+    words = {word_of(policy): policy.guarantee.private for policy in policies}
+    colours = {word: given.get(word, "") if private else COUNTERPART_COLOUR for word, private in words.items()}
+    for word in [word for word, colour in colours.items() if not colour]:
+        taken = {colour.lower() for colour in colours.values()}
+        colours[word] = next(colour for colour in _every_colour() if colour.lower() not in taken)
+    return colours
+
+
+def _every_colour() -> Iterator[str]:
+    """The palette, and then further hues, each far from those before."""
+    yield from PALETTE
+    for number in itertools.count(1):
+        red, green, blue = colorsys.hls_to_rgb(number * GOLDEN % 1, (0.3, 0.45, 0.6)[number % 3], 0.7)
+        yield f"#{round(255 * red):02X}{round(255 * green):02X}{round(255 * blue):02X}"

@@ -1,15 +1,17 @@
 """Read and check the `figure` of an experiment's config, in the same way for all kinds of figures."""
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
 from experiments.config import build
 from experiments.errors import UserError, nearest
-from experiments.store.stored import Stored, meets
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import WORDS, Cells, Stored, meets
+from experiments.store.theorems import imported, value_of
 from scripts.drawing.words import text
 
 if TYPE_CHECKING:
@@ -21,11 +23,15 @@ PRIVATE = tuple(str(scope) for scope in Scope if scope is not Scope.NONE)
 SCALES = ("linear", "log")
 OWN = ("title", "promise")  # keys of a panel that are not columns
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
-SYMBOLS |= {"transcript_epsilon": "ε of the transcript"}
-SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap"}
+SYMBOLS |= {
+    "transcript_epsilon": "ε of the transcript",
+    "promised_rho": "ρ",
+    "promised_level": "level of Gaussian privacy",
+}
+SYMBOLS |= {"least_gap": "least gap", "inverse_gap": "1 / gap", "explored": "users who explore"}
 
 
-def read(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
+def read_spec(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
     """The dataclass `spec` from the keys of a `figure`. Raises `UserError` for unknown or missing keys."""
     return build.read(
         spec, config, lambda key, problem: UserError(f"figure.{key}: {problem}"), value_of=_with_texts_that_can_be_drawn
@@ -36,10 +42,10 @@ def _with_texts_that_can_be_drawn(key: str, value: Any, to: Any) -> Any:
     """A value converted to its type; `UserError` for a title or label that cannot be drawn."""
     if key in ("title", "label"):
         return text(value, f"figure.{key}")
-    found = build.convert(value, to)
+    made = build.convert(value, to)
     if key == "panels":
-        return [_panel(of) if isinstance(of, dict) and "title" in of else of for of in found]
-    return found
+        return [_panel(panel) if isinstance(panel, dict) and "title" in panel else panel for panel in made]
+    return made
 
 
 def _panel(conditions: dict[str, Any]) -> dict[str, Any]:
@@ -56,25 +62,25 @@ def require_panels(panels: Any) -> None:
             Promise.of(panel["promise"], "panels: promise")
 
 
-def require_words(key: str, words: Any, known: Collection[str]) -> None:
+def require_words(key: str, words: Any, allowed: Collection[str]) -> None:
     """Raise `UserError` unless `words` is a list of known words."""
     if not isinstance(words, list):
         raise UserError(f"figure.{key}: must be a list, got {words}")
     for word in words:
-        if not isinstance(word, str) or word not in known:
-            raise UserError(f"figure.{key}: {word} is unknown; {nearest(str(word), known)}")
+        if not isinstance(word, str) or word not in allowed:
+            raise UserError(f"figure.{key}: {word} is unknown; {nearest(str(word), allowed)}")
 
 
 def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Cells) -> None:
     """Raise `UserError` if a condition of a panel, or a name in `more`, is not a column of any of the `cells`."""
-    known = cells.columns
+    columns = cells.columns
     for key, names in (("panels", [name for panel in panels for name in panel if name not in OWN]), ("curves", more)):
         for name in names:
-            if name not in known:
-                raise UserError(f"figure.{key}: no column {name}; {nearest(name, known)}")
+            if name not in columns:
+                raise UserError(f"figure.{key}: no column {name}; {nearest(name, columns)}")
 
 
-def shown(panel: Conditions, cells: Cells) -> Cells:
+def shown_in_panel(panel: Conditions, cells: Cells) -> Cells:
     """The cells that meet the conditions of a panel.
 
     A policy that lacks a parameter meets every condition on it; for example, a policy without privacy meets conditions
@@ -85,15 +91,15 @@ def shown(panel: Conditions, cells: Cells) -> Cells:
     promise = Promise.of(panel["promise"], "panels: promise") if "promise" in panel else None
 
     def passes(stored: Stored) -> bool:
-        asked = {name: wanted for name, wanted in conditions.items() if not cells.lacks(stored, name)}
-        return meets(stored.columns, asked) and (promise is None or promise.kept_by(stored))
+        given = {name: wanted for name, wanted in conditions.items() if not cells.lacks(stored, name)}
+        return meets(stored.columns, given) and (promise is None or promise.kept_by(stored))
 
     return cells.only(passes)
 
 
 def repeated(panel: Conditions, cells: Cells) -> Cells:
     """The simulated cells of a panel, without exact ones. Raises `UserError` if there are none."""
-    inside = shown(panel, cells).only(lambda stored: stored.cell.repeatable)
+    inside = shown_in_panel(panel, cells).only(lambda stored: stored.cell.repeatable)
     if not inside:
         raise UserError(f"figure.panels: no repeated cell meets the conditions of the panel {panel}")
     return inside
@@ -133,3 +139,75 @@ def measured(cells: Cells, quantity: str) -> list[Values]:
         return cells.measure(quantity)
     except ParameterError as error:
         raise UserError(f"figure.{error}") from None
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A bound of a theorem: its label, its value for a cell, and the cells to which it applies, as a config gives it.
+
+    overlays:
+      - label: "upper bound, Theorem 4"
+        bound: bandits.bounds.wu2025.deterministic_regret    # or `word: beta` to draw the value of a word itself
+        arguments: {arms: arms, epsilon: epsilon}            # numbers, or words as in claims: see `Stored.word`
+        filter: {policy: rnm_ftnl, resample: false}          # cells to which the theorem applies, by columns
+
+    In figures of kind `curves` the word `t` stands for the step.
+    """
+
+    label: str
+    bound: str = ""
+    word: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    filter: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if bool(self.bound) == bool(self.word):
+            raise UserError(f"figure.overlays: {self.label}: needs either a bound or a word")
+        if self.bound:
+            try:
+                imported(self.bound, "bound")
+            except ParameterError as error:
+                raise UserError(f"figure.overlays: {self.label}: {error}") from None
+
+    def of(self, stored: Stored, more: Mapping[str, float] | None = None) -> float:
+        """Its value for a cell, NaN if it does not apply; `more` gives values of words beside those of the cell.
+
+        Raises `UserError` for bad arguments.
+        """
+        if not meets(stored.columns, self.filter):
+            return math.nan
+        try:
+            return value_of(self.bound, self.arguments, stored, more) if self.bound else stored.number(self.word)
+        except ParameterError as error:
+            if error.parameter.startswith("arguments"):
+                raise UserError(f"figure.overlays: {self.label}: {error}") from None
+            return math.nan  # such as a parameter that is null: the theorem does not apply
+
+
+def _overlay(item: Mapping[str, Any]) -> Overlay:
+    try:
+        return read_spec(Overlay, item)
+    except UserError as error:
+        message = str(error).removeprefix("figure.overlays: ").removeprefix("figure.")
+        raise UserError(f"figure.overlays: {message}") from None
+
+
+def overlays(config: Any, cells: Cells, more: Collection[str] = ()) -> list[Overlay]:
+    """The overlays of a figure; `more` are the words that its kind adds.
+
+    Raises `UserError` for unknown keys, bounds and words, and for columns that no cell has.
+    """
+    if not isinstance(config, list) or not all(isinstance(item, Mapping) for item in config):
+        raise UserError(f"figure.overlays: must be a list of {{label, bound, arguments, filter}}, got {config}")
+    there = set(cells.columns)
+    items = [_overlay(item) for item in config]
+    for overlay in items:
+        words = [word for word in (*overlay.arguments.values(), overlay.word) if word and isinstance(word, str)]
+        for key, names, allowed in (
+            ("arguments", words, there | WORDS | set(more)),
+            ("filter", overlay.filter, there),
+        ):
+            for name in names:
+                if name not in allowed:
+                    raise UserError(f"figure.overlays: {overlay.label}: {key}: {name} is not a column of these cells")
+    return items

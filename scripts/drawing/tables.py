@@ -1,4 +1,4 @@
-"""A figure as tables, which are its baseline in comparisons."""
+"""A figure as a table, which is its baseline in comparisons."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,12 @@ from matplotlib.colors import to_hex
 
 from bandits.arrays import FloatArray
 from scripts.drawing.drawing import Band, Dashes, Drawing, Look, Panel, Series, labels
-from scripts.drawing.settings import RC_PARAMS
+from scripts.drawing.render import RC_PARAMS
 
 KEPT = 25  # vertices of a line that a table keeps, beside the mean over all of them
-ARTISTS = ("artist", "panels", "part", "text", "look", "vertices", "x", "y", "low", "high")
-POINTS = ("artist", "x", "y", "low", "high")
-NUMBERS = ("x", "y", "low", "high")
-DIGITS = {"x": ".12g", "y": ".8g", "low": ".8g", "high": ".8g"}
+MEANS = -1  # in place of a vertex: the row of an artist with its words and the means of its numbers
+TYPES = dict.fromkeys(("panels", "part", "text", "look"), "object") | {"vertex": "int32"}
+NUMBERS = {"x": "float64", "y": "float32", "low": "float32", "high": "float32"}  # x differs in few digits of many
 
 
 @dataclass(frozen=True)
@@ -41,29 +40,27 @@ class Artist:
         """A key that is equal for equal artists, such as the same curve in a linear and a logarithmic panel."""
         return (self.part, self.text, self.look, *(f"{name}{values.tolist()}" for name, values in self.points.items()))
 
-    @property
-    def vertices(self) -> int:
-        return len(next(iter(self.points.values()), ()))
 
+def table_of_drawing(drawing: Drawing) -> pd.DataFrame:
+    """Every artist of a figure: a row for each of at most `KEPT` vertices, then one of `MEANS`; of texts that alone.
 
-def tables(drawing: Drawing) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Two tables: the artists of a figure, each with the means of its numbers, and at most `KEPT` points of each."""
+    Columns: panels, part, text and look in words, vertex, x, y, low, high; numbers that an artist lacks are NaN.
+    """
     panels: dict[tuple[str, ...], list[int]] = {}
     artists: dict[tuple[str, ...], Artist] = {}
     for panel, artist in _artists(drawing):
         artists[artist.content] = artist
         panels.setdefault(artist.content, []).append(panel)
-    rows, points = [], []
-    for number, (content, artist) in enumerate(artists.items()):
+    rows: list[dict[str, object]] = []
+    for content, artist in artists.items():
         where = " ".join(str(panel) for panel in panels[content] if panel >= 0)
-        row = {"artist": str(number), "panels": where, "part": artist.part, "text": artist.text, "look": artist.look}
-        means = {name: _written(name, _mean(values)) for name, values in artist.points.items()}
-        rows.append(row | {"vertices": str(artist.vertices or "")} | means)
-        points += [
-            {"artist": str(number)} | {name: _written(name, values[at]) for name, values in artist.points.items()}
-            for at in kept(artist.vertices)
+        words = {"panels": where, "part": artist.part, "text": artist.text, "look": artist.look}
+        rows += [
+            words | {"vertex": at} | {name: values[at] for name, values in artist.points.items()}
+            for at in kept(len(next(iter(artist.points.values()), ())))
         ]
-    return _table(rows, ARTISTS), _table(points, POINTS)
+        rows.append(words | {"vertex": MEANS} | {name: _mean(values) for name, values in artist.points.items()})
+    return pd.DataFrame(rows, columns=[*TYPES, *NUMBERS]).astype(TYPES | NUMBERS)
 
 
 def kept(vertices: int) -> list[int]:
@@ -71,17 +68,9 @@ def kept(vertices: int) -> list[int]:
     return sorted({int(at) for at in np.linspace(0, vertices - 1, min(KEPT, vertices))})
 
 
-def _table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=list(columns), dtype=str).fillna("")
-
-
 def _mean(values: FloatArray) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")
-
-
-def _written(name: str, value: float) -> str:
-    return format(float(value), DIGITS[name])
 
 
 def _artists(drawing: Drawing) -> Iterator[tuple[int, Artist]]:

@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
 
-from scripts.drawing.look import own_look
+from scripts.drawing.render import own_look
 
 PANEL = (2.4, 1.8)  # inches
 DOTS_PER_INCH = 60
@@ -21,7 +21,7 @@ TOLERANCE = 0.5  # root mean square difference of colour values from 0 to 255
 Picture = NDArray[np.uint8]  # shape (height, width, 3)
 
 
-def render(figure: Figure) -> Picture:
+def text_free(figure: Figure) -> Picture:
     """The panels of `figure` without text, at a fixed size. It changes `figure`, which cannot be used afterwards."""
     for legend in (*figure.legends, *(axes.get_legend() for axes in figure.axes)):
         if legend is not None:
@@ -44,17 +44,17 @@ def render(figure: Figure) -> Picture:
 
 
 def _grid(figure: Figure) -> tuple[int, int]:
-    of = figure.axes[0].get_subplotspec()
-    assert of is not None
-    return of.get_gridspec().nrows, of.get_gridspec().ncols
+    place = figure.axes[0].get_subplotspec()
+    assert place is not None
+    return place.get_gridspec().nrows, place.get_gridspec().ncols
 
 
 def _place(axes: Axes) -> None:
     """Put the panel at its place in the grid, ignoring the space that its labels needed."""
-    of = axes.get_subplotspec()
-    assert of is not None
-    rows, columns = of.get_gridspec().nrows, of.get_gridspec().ncols
-    left, bottom = of.colspan.start / columns, 1 - of.rowspan.stop / rows
+    place = axes.get_subplotspec()
+    assert place is not None
+    rows, columns = place.get_gridspec().nrows, place.get_gridspec().ncols
+    left, bottom = place.colspan.start / columns, 1 - place.rowspan.stop / rows
     width, height = 1 / columns, 1 / rows
     axes.set_position(
         (left + MARGIN * width, bottom + MARGIN * height, (1 - 2 * MARGIN) * width, (1 - 2 * MARGIN) * height)
@@ -84,13 +84,13 @@ def _framed(picture: Picture, height: int, width: int) -> Picture:
     return framed
 
 
-def read(path: Path) -> Picture:
+def read_picture(path: Path) -> Picture:
     """The image in a file."""
     with Image.open(path) as image:
         return np.asarray(image.convert("RGB"))
 
 
-def write(picture: Picture, path: Path) -> None:
+def write_picture(picture: Picture, path: Path) -> None:
     """Write the image as an optimised PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(picture).save(path, optimize=True)

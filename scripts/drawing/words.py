@@ -36,7 +36,7 @@ def _line(line: str, key: str) -> str:
     return line
 
 
-def legend(policy: Learner[Any]) -> str:
+def legend_name(policy: Learner[Any]) -> str:
     """The name of a policy in legends, checked to be drawable. Raises `UserError` that names its file."""
     return _drawable(policy, "legend()")
 
@@ -47,14 +47,14 @@ def name(policy: Learner[Any]) -> str:
 
 
 def _drawable(policy: Learner[Any], what: str) -> str:
-    of = type(policy)
-    file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
-    key = f"{file}: {of.__name__}.{what}"
+    cls = type(policy)
+    file = getattr(sys.modules.get(cls.__module__), "__file__", cls.__module__)
+    key = f"{file}: {cls.__name__}.{what}"
     try:
         given: Any = policy.label if what == "label" else policy.legend()
     except Exception as error:  # any error of a user's method
         raise UserError(f"{key}: {type(error).__name__}: {error}") from error
-    return text(given, f"{file}: {of.__name__}.label" if given == getattr(policy, "label", None) else key)
+    return text(given, f"{file}: {cls.__name__}.label" if given == getattr(policy, "label", None) else key)
 
 
 def power_of_ten(number: int) -> str:
@@ -77,20 +77,40 @@ def runs(cells: Iterable[Stored]) -> str:
     return " and ".join(map(str, counts))
 
 
+def not_run(run: Iterable[tuple[str, int, Any]], noun: str) -> list[str]:
+    """Who was not run at some horizon, as in "TS-CF at T = 10⁷ (3 of 8 instances) and 10¹²".
+
+    run: who was run, at which horizon and place; a place is missing where somebody was run there at another horizon.
+    """
+    there = dict.fromkeys(run)
+    horizons, everywhere = sorted({at for _, at, _ in there}), {place for *_, place in there}
+    lines = []
+    for who in dict.fromkeys(who for who, *_ in there):
+        places = {place for other, _, place in there if other == who}
+        lacks = {at: sum((who, at, place) not in there for place in places) for at in horizons}
+        shown = [
+            parameter(at) + ("" if count == len(everywhere) else f" ({count} of {len(everywhere)} {noun})")
+            for at, count in lacks.items()
+            if count
+        ]
+        lines += [f"{who} at T = {' and '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}"] if shown else []
+    return lines
+
+
 def axes(scales: Sequence[str]) -> str:
     """The scales of axes as text, as in "linear and logarithmic axes"."""
     words = {"linear": "linear", "log": "logarithmic"}
     return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
-def name_of(stored: Stored, behind: str) -> str:
+def label_of(stored: Stored, behind: str) -> str:
     """The label of the policy of a cell and the suffix `behind`."""
     return name(stored.cell.policy) + behind
 
 
 def legend_of(stored: Stored, behind: str) -> str:
     """The name of the policy of a cell in legends and the suffix `behind`."""
-    return legend(stored.cell.policy) + behind
+    return legend_name(stored.cell.policy) + behind
 
 
 def label(stored: Stored, behind: str = "") -> str:
@@ -98,6 +118,6 @@ def label(stored: Stored, behind: str = "") -> str:
     policy = stored.cell.policy
     guarantee = policy.guarantee
     if not guarantee.private:
-        return f"{legend(policy)}{behind}, {guarantee.absence}"
+        return f"{legend_name(policy)}{behind}, {guarantee.absence}"
     budget = f"ε = {guarantee.epsilon:g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-    return f"{legend(policy)}{behind}, {budget}, {guarantee.scope.value}"
+    return f"{legend_name(policy)}{behind}, {budget}, {guarantee.scope.value}"

@@ -16,7 +16,7 @@ from experiments.errors import UserError
 from experiments.whole_files import put
 from scripts.explore.collect import Collection, collected
 from scripts.explore.document import document
-from scripts.explore.page import html
+from scripts.explore.page import explorer_html
 
 MOST = 2_000_000  # bytes that a page should have
 
@@ -27,23 +27,23 @@ def main() -> None:
     if not command.jobs:
         return
     folder = Path(command.config.explore_dir)
-    found = collected(command)
-    if not found.cells:
+    collection = collected(command)
+    if not collection.cells:
         raise UserError("no cell is stored; python -m experiments.run +experiment=NAME stores those of an experiment")
-    text = page(command, found)
+    text = _page(command, collection)
     try:
         put(folder / "index.html", text.encode())
     except OSError as error:
         raise UserError(f"explore_dir={folder}: cannot be written: {error.strerror}") from error
-    lacking = f", {found.missing} cells of experiments are not stored" if found.missing else ""
-    old = f", {found.outdated} stored cells of older code are left out" if found.outdated else ""
-    print(f"{folder / 'index.html'} ({len(text.encode()) / 1e6:.2f} MB, {len(found.cells)} cells{lacking}{old})")
+    lacking = f", {collection.missing} cells of experiments are not stored" if collection.missing else ""
+    old = f", {collection.outdated} stored cells of older code are left out" if collection.outdated else ""
+    print(f"{folder / 'index.html'} ({len(text.encode()) / 1e6:.2f} MB, {len(collection.cells)} cells{lacking}{old})")
 
 
-def page(command: CommandLine, found: Collection) -> str:
+def _page(command: CommandLine, collection: Collection) -> str:
     """The page of what was collected for a command."""
-    data, numbers = document(found, list(papers(command.config_dirs).values()), arguments_of(command))
-    return html(data, numbers)
+    data, numbers = document(collection, list(papers(command.config_dirs).values()), arguments_of(command))
+    return explorer_html(data, numbers)
 
 
 def arguments_of(command: CommandLine) -> list[str]:

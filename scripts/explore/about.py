@@ -14,16 +14,17 @@ from experiments.cells import Cell
 from experiments.cells.base import parameters_of
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.legend import word_of
 from scripts.drawing.numbers import parameter
 from scripts.drawing.spec import SYMBOLS
-from scripts.drawing.style import word_of
 
 BUDGET = ("epsilon", "delta")
-OF_RECORDS = {  # the kind of question that cells without a reward answer
+OF_RECORDS = {  # the kind of question that cells answer which have no curve of regret beside others
     "identification": "identification",
     "stopping": "stopping rules",
     "privacy": "privacy of transcripts",
     "worst_profile": "worst profiles",
+    "weighted": "means from weighted runs",
 }
 
 
@@ -59,7 +60,7 @@ class About:
     caveats: tuple[str, ...]
 
 
-def about(cell: Cell) -> About:
+def about_cell(cell: Cell) -> About:
     """What the page shows of a cell. Raises `UserError` for a label of a user's class that cannot be drawn."""
     policy = cell.policy
     own = {name: value for name, value in parameters_of(policy).items() if name not in BUDGET}
@@ -71,7 +72,7 @@ def about(cell: Cell) -> About:
         instance=instance_in_words(cell),
         policy=policy.name,
         label=without_mathtext(words.name(policy)),
-        legend=without_mathtext(words.legend(policy)),
+        legend=without_mathtext(words.legend_name(policy)),
         variant=json.dumps([policy.name, plain(own)]),
         colour=word_of(policy),
         citation=policy.citation,
@@ -110,9 +111,9 @@ def instance_in_words(cell: Cell) -> str:
 def plain(value: Any) -> Any:
     """A value as JSON knows it: None for a number that is infinite or undefined, lists for tuples."""
     if isinstance(value, dict):
-        return {name: plain(of) for name, of in value.items()}
+        return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(of) for of in value]
+        return [plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if hasattr(value, "item"):  # a number of numpy
@@ -137,12 +138,12 @@ def variant_labels(cells: Iterable[About]) -> dict[str, str]:
 
 
 def _told_apart(label: str, variants: Iterable[str]) -> Sequence[tuple[str, str]]:
-    known = {variant: json.loads(variant) for variant in variants}
-    names = dict.fromkeys(name for _, values in known.values() for name in values)
-    differing = [name for name in names if len({repr(of.get(name)) for _, of in known.values()}) > 1]
-    several = len({policy for policy, _ in known.values()}) > 1
-    found = []
-    for variant, (policy, values) in known.items():
+    parsed = {variant: json.loads(variant) for variant in variants}
+    names = dict.fromkeys(name for _, values in parsed.values() for name in values)
+    differing = [name for name in names if len({repr(chosen.get(name)) for _, chosen in parsed.values()}) > 1]
+    several = len({policy for policy, _ in parsed.values()}) > 1
+    labels = []
+    for variant, (policy, values) in parsed.items():
         said = [f"{name} {parameter(values[name])}" for name in differing if values.get(name) is not None]
-        found.append((variant, ", ".join([f"{label} [{policy}]" if several else label, *said])))
-    return found
+        labels.append((variant, ", ".join([f"{label} [{policy}]" if several else label, *said])))
+    return labels

@@ -36,7 +36,7 @@ class Numbered:
         return self._places[key]
 
 
-def answers(cells: Sequence[Cell], labels: Mapping[str, str], again: Iterable[Sequence[int]]) -> dict[str, Any]:
+def all_answers(cells: Sequence[Cell], labels: Mapping[str, str], again: Iterable[Sequence[int]]) -> dict[str, Any]:
     """All answers as JSON; see `Answers` in types.js.
 
     Parameters
@@ -46,17 +46,21 @@ def answers(cells: Sequence[Cell], labels: Mapping[str, str], again: Iterable[Se
     """
     left = {place for group in again for place in group}
     sizes: dict[tuple[str, int, int], list[int]] = {}
-    for place, (of, numbers) in enumerate(cells):
+    for place, (about, numbers) in enumerate(cells):
         if numbers.standing is not None and place not in left:
-            sizes.setdefault((of.kind, of.columns["arms"], of.columns["horizon"]), []).append(place)
+            sizes.setdefault((about.kind, about.columns["arms"], about.columns["horizon"]), []).append(place)
     book = _Book(cells, labels)
-    found = [
+    listed = [
         {"kind": kind, "arms": arms, "horizon": horizon, "none": book.answer(there), "trusts": book.by_trust(there)}
         for (kind, arms, horizon), there in sorted(sizes.items())
     ]
-    numbered = {"names": book.names, "contests": book.contests, "answers": book.answers}
-    values = {name: of.values for name, of in numbered.items()}
-    return {"twice": TWICE, "fewest": FEWEST, "sizes": found, **values}
+    tables = {"contests": _by_column(book.contests.values), "answers": _by_column(book.answers.values)}
+    return {"twice": TWICE, "fewest": FEWEST, "sizes": listed, "names": book.names.values, **tables}
+
+
+def _by_column(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns, in which deflate finds more to save."""
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 @dataclass
@@ -70,33 +74,33 @@ class _Book:
     names: Numbered = field(default_factory=Numbered)
 
     def __post_init__(self) -> None:
-        self._least = [least_epsilons(of.guarantee) for of, _ in self.cells]
-        self._places = {of.key: place for place, (of, _) in enumerate(self.cells)}
+        self._least = [least_epsilons(about.guarantee) for about, _ in self.cells]
+        self._places = {about.key: place for place, (about, _) in enumerate(self.cells)}
         self._decided: dict[tuple[int, ...], Contest] = {}
 
     def by_trust(self, there: Sequence[int]) -> list[list[list[list[float]]]]:
         """For each trust model and δ, the ε from which on an answer holds, and its number."""
         return [
-            [self._by_epsilon(there, trust, delta) for delta in range(len(deltas_of(of)))]
-            for trust, of in enumerate(TRUSTS)
+            [self._by_epsilon(there, trust, delta) for delta in range(len(deltas_of(model)))]
+            for trust, model in enumerate(TRUSTS)
         ]
 
     def _by_epsilon(self, there: Sequence[int], trust: int, delta: int) -> list[list[float]]:
         needs = {place: self._least[place][trust][delta] for place in there}
         steps = sorted({need for need in needs.values() if need < math.inf})
-        found: list[list[float]] = []
+        answers: list[list[float]] = []
         for epsilon in steps:
             number = self.answer([place for place in there if needs[place] <= epsilon * (1 + 1e-9)])
-            if not found or found[-1][1] != number:
-                found.append([epsilon, number])
-        return found
+            if not answers or answers[-1][1] != number:
+                answers.append([epsilon, number])
+        return answers
 
     def answer(self, kept: Iterable[int]) -> int:
         """The number of the answer if these cells keep the promise: of each policy that with the largest budget."""
         largest: dict[tuple[str, str], int] = {}
         for place in kept:
-            of = self.cells[place][0]
-            key = of.instance, _form(of.variant)
+            about = self.cells[place][0]
+            key = about.instance, _form(about.variant)
             if key not in largest or self._rank(place) > self._rank(largest[key]):
                 largest[key] = place
         on: dict[str, list[int]] = {}
@@ -104,52 +108,53 @@ class _Book:
             on.setdefault(instance, []).append(place)
         decided = {instance: self._contest(tuple(sorted(rivals))) for instance, rivals in on.items()}
         numbers = tuple(
-            self.contests.place(tuple(sorted(on[instance])), self._contest_as_json(of))
-            for instance, of in decided.items()
+            self.contests.place(tuple(sorted(on[instance])), self._contest_as_json(decision))
+            for instance, decision in decided.items()
         )
         named = advice(decided, lambda key: self.labels[self.cells[self._places[key]][0].variant])
-        return self.answers.place(numbers, {"contests": numbers, **self._advice_as_json(named)})
+        return self.answers.place(numbers, {"contests": steps_between(numbers), **self._advice_as_json(named)})
 
     def _rank(self, place: int) -> tuple[float, bool]:
-        of = self.cells[place][0]
-        return of.guarantee.epsilon, of.exact
+        about = self.cells[place][0]
+        return about.guarantee.epsilon, about.exact
 
     def _contest(self, rivals: tuple[int, ...]) -> Contest:
         if rivals not in self._decided:
-            found = [self.cells[place][1].standing for place in rivals]
-            self._decided[rivals] = contest(one for one in found if one is not None)
+            ranked = [self.cells[place][1].standing for place in rivals]
+            self._decided[rivals] = contest(one for one in ranked if one is not None)
         return self._decided[rivals]
 
-    def _contest_as_json(self, of: Contest) -> dict[str, Any]:
+    def _contest_as_json(self, decided: Contest) -> dict[str, Any]:
         places = self._places
-        rivals = sorted((places[one.key], of.risks[one.key]) for one in of.rivals)
+        rivals = sorted(decided.rivals, key=lambda one: places[one.key])
+        number = {one.key: place for place, one in enumerate(rivals)}
         return {
-            "rivals": differences([place for place, _ in rivals]),
-            "risks": [_shown(risk) for _, risk in rivals],
-            "best": [places[one.key] for one in of.best],
-            "typical": None if of.typical is None else places[of.typical.key],
-            "out": [[places[one.key], one.lacks] for one in of.out],
+            "rivals": steps_between([places[one.key] for one in rivals]),
+            "risks": [_shown(decided.risks[one.key]) for one in rivals],
+            "best": [number[one.key] for one in decided.best],
+            "typical": None if decided.typical is None else number[decided.typical.key],
+            "out": [[places[one.key], one.lacks] for one in decided.out],
         }
 
-    def _advice_as_json(self, of: Advice) -> dict[str, Any]:
+    def _advice_as_json(self, advice: Advice) -> dict[str, Any]:
         def number(name: str) -> int:
             return self.names.place(name, name)
 
-        risky = [(one.name, *one.worst) for one in of.named if one.worst[0] > TWICE]
+        risky = [(one.name, *one.worst) for one in advice.named if one.worst[0] > TWICE]
         return {
-            "records": [number(one.name) for one in of.records],
-            "best": [one.best_on for one in of.records],
-            "alone": [one.alone for one in of.records],
-            "risks": [_shown(one.risk) for one in of.records],
-            "named": len(of.named),
+            "records": [number(one.name) for one in advice.records],
+            "best": [one.best_on for one in advice.records],
+            "alone": [one.alone for one in advice.records],
+            "risks": [_shown(one.risk) for one in advice.records],
+            "named": len(advice.named),
             "risky": [[number(name), _shown(risk), instance] for name, risk, instance in risky],
-            "typical": [[number(name), count] for name, count in of.typical.items()],
-            "out": [[number(name), why] for name, why in of.out.items()],
+            "typical": [[number(name), count] for name, count in advice.typical.items()],
+            "out": [[number(name), why] for name, why in advice.out.items()],
         }
 
 
-def differences(places: Sequence[int]) -> list[int]:
-    """Increasing numbers as the first and then differences, which take fewer digits."""
+def steps_between(places: Sequence[int]) -> list[int]:
+    """Numbers as the first and then differences, which take fewer digits."""
     return [after - before for before, after in zip([0, *places], places, strict=False)]
 
 

@@ -1,10 +1,8 @@
 """What each experiment asks for: its cells, the axis of its figure, and the bounds that the figure shows."""
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +13,18 @@ from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.figure import figure_of, why
-from scripts.drawing.overlays import Overlay, overlays
-from scripts.pages.text import about as comment_of
+from scripts.drawing.spec import Overlay, overlays
+from scripts.pages.text import comment_of as comment_of
 
 POINTS = 40  # of a bound against time
 CURVES = "curves"  # the kind of figure whose bounds are functions of the step, and the kind without the key
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """A bound in a figure: its values by the key of a cell, at the steps of `at`, or one value at the horizon."""
 
     label: str
@@ -54,7 +51,7 @@ class Asked:
     x: str = "t"
     value: str = ""
     words: dict[str, float] = field(default_factory=dict)
-    bounds: list[Line] = field(default_factory=list)
+    bounds: list[_Line] = field(default_factory=list)
     panel: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -62,10 +59,9 @@ class Asked:
         return [cell.key for cell in self.cells]
 
 
-def asked_by(overrides: Sequence[str], config_dirs: Sequence[Path]) -> Asked:
+def asked_by(overrides: list[str], composer: Composer) -> Asked:
     """What the experiment that `overrides` name asks for. Raises `UserError`, which names file and key."""
-    composer = Composer(config_dirs)
-    planned = plan(overrides, composer)
+    planned = plan([overrides], composer)[0]
     try:
         return _asked(planned, named_experiment(overrides) or "")
     except Exception as error:  # any error of a user's bound or label
@@ -98,27 +94,27 @@ def _fixed(panels: Any) -> dict[str, Any]:
 
 
 def _values_of(word: str, cells: Cells) -> dict[str, float]:
-    found = {}
+    numbers = {}
     for stored in cells:
         with suppress(ParameterError):  # the instance has no such property
-            found[stored.cell.key] = stored.number(word)
-    return found
+            numbers[stored.cell.key] = stored.number(word)
+    return numbers
 
 
-def _bounds(config: Any, cells: Cells, kind: str) -> list[Line]:
-    found = overlays(config, cells, more=["t"] if kind == CURVES else [])
-    return [line for of in found if (line := _line(of, cells, kind)).values]
+def _bounds(config: Any, cells: Cells, kind: str) -> list[_Line]:
+    drawn = overlays(config, cells, more=["t"] if kind == CURVES else [])
+    return [line for overlay in drawn if (line := _line(overlay, cells, kind)).values]
 
 
-def _line(overlay: Overlay, cells: Cells, kind: str) -> Line:
-    line = Line(overlay.label, {}, {})
+def _line(overlay: Overlay, cells: Cells, kind: str) -> _Line:
+    line = _Line(overlay.label, {}, {})
     for stored in cells:
         steps = _steps(stored) if kind == CURVES else [stored.cell.horizon]
         values = [overlay.of(stored, {"t": float(t)} if kind == CURVES else None) for t in steps]
-        known = [(t, value) for t, value in zip(steps, values, strict=True) if math.isfinite(value)]
-        if known:
-            line.at[stored.cell.key] = [t for t, _ in known]
-            line.values[stored.cell.key] = [float(f"{value:.5g}") for _, value in known]
+        finite = [(t, value) for t, value in zip(steps, values, strict=True) if math.isfinite(value)]
+        if finite:
+            line.at[stored.cell.key] = [t for t, _ in finite]
+            line.values[stored.cell.key] = [float(f"{value:.5g}") for _, value in finite]
     return line
 
 

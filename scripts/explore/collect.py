@@ -15,15 +15,15 @@ from experiments.contests import error_of_each
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from experiments.store import Store
-from experiments.store.place import Place, read_each
+from experiments.store.place import Place, trusted_cell
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
-from scripts.drawing.style import colours_of
-from scripts.explore.about import About, about
+from scripts.drawing.legend import colours_of
+from scripts.explore.about import About, about_cell
 from scripts.explore.asked import Asked, asked_by
-from scripts.explore.judged import Judged, judged
+from scripts.explore.judged import Judged, all_judged
 from scripts.explore.summaries import Summary, summary
-from scripts.report.collect import jobs_of
+from scripts.report.collect import jobs_on_page
 from scripts.report.exhibits import of_claims
 
 COUNTED = ("identification", "stopping")  # records whose shares of runs are shown beside the headline
@@ -54,19 +54,19 @@ class Collection:
 
 def collected(command: CommandLine) -> Collection:
     """Everything that is stored and judged, or what the experiments that are named have of it. Raises `UserError`."""
-    jobs = jobs_of(command)
+    jobs = jobs_on_page(command)
     overrides = of_claims(command.jobs[0])
     named = all(map(named_experiment, command.jobs))
     on_page = {name.partition("/")[0] for name in jobs} if named else None
-    tasks = [delayed(judged)(command.config_dirs, overrides, on_page)]
-    tasks += [delayed(asked_by)(job, command.config_dirs) for job in jobs.values()]
+    tasks = [delayed(all_judged)(command.composer, overrides, on_page)]
+    tasks += [delayed(asked_by)(job, command.composer) for job in jobs.values()]
     of_name: dict[str, Asked] = {}
     verdicts = Judged([], [], [])
     with (
         Progress("reading experiments and claims", {"parts": len(tasks)}) as progress,
-        closing(results(tasks, command.workers, batch_size=1, return_as="generator_unordered")) as found,
+        closing(results(tasks, command.workers, batch_size=1, return_as="generator_unordered")) as parts,
     ):
-        for item in found:
+        for item in parts:
             progress.after(item, parts=1)
             if isinstance(item, Judged):
                 verdicts = item
@@ -78,52 +78,64 @@ def collected(command: CommandLine) -> Collection:
 
 def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: Judged, only_asked: bool) -> Collection:
     """The summaries of the cells that are stored."""
-    asked = {cell.key: cell for of in experiments for cell in of.cells}
+    wanted = {cell.key: cell for experiment in experiments for cell in experiment.cells}
     quantities = _quantities(experiments)
     store = Store(folder(command.config, "results_dir"), published_folder(command.config))
-    places = [place for place in store.index().sound().places if place.key in asked or not only_asked]
+    places = [place for place, _ in store.look().sound() if place.key in wanted or not only_asked]
     error = error_of_each(max(1, len(places)))
     cells: list[tuple[About, Summary]] = []
     policies = []
     outdated = 0
     with Progress("reading results", {"cells": len(places)}) as progress:
-        for place, contents in zip(places, read_each(places), strict=True):
-            progress.after(place, cells=1)
+        for place in places:
+            contents = trusted_cell(progress.after(place, cells=1))
             try:
-                cell = asked.get(place.key) or _cell(place, contents)
+                cell = wanted.get(place.key) or _cell(place, contents)
             except UserError:
                 outdated += 1
                 continue
             policies.append(cell.policy)
             stored = Stored(contents.rows, contents.footer, cell, weighted=store.weighted(cell))
-            cells.append((about(cell), summary(stored, error, tuple(quantities.get(cell.identity, ())))))
-    keys = {of.key for of, _ in cells}
-    kept = [replace(of, cells=[cell for cell in of.cells if cell.key in keys]) for of in experiments]
-    missing = len(asked.keys() - keys)
+            cells.append((about_cell(cell), summary(stored, error, tuple(quantities.get(cell.identity, ())))))
+    keys = {described.key for described, _ in cells}
+    kept = [
+        replace(experiment, cells=[cell for cell in experiment.cells if cell.key in keys]) for experiment in experiments
+    ]
+    missing = len(wanted.keys() - keys)
     cells.sort(key=_order)
-    found = colours_of(policies, colours(command.config_dirs))
-    return Collection(cells, [of for of in kept if of.cells], verdicts, missing, outdated, error, found)
+    assigned = colours_of(policies, colours(command.config_dirs))
+    return Collection(
+        cells, [experiment for experiment in kept if experiment.cells], verdicts, missing, outdated, error, assigned
+    )
 
 
-def _order(cell: tuple[About, Summary]) -> tuple[Any, ...]:
+def _order(pair: tuple[About, Summary]) -> tuple[Any, ...]:
     """By instance, policy, budget and horizon."""
-    of, _ = cell
-    size = (of.columns["arms"], of.instance)
-    epsilon = math.inf if of.columns["epsilon"] is None else of.columns["epsilon"]
-    return of.columns["instance"], *size, of.legend, epsilon, of.columns["delta"], of.columns["horizon"], of.key
+    cell, _ = pair
+    size = (cell.columns["arms"], cell.instance)
+    epsilon = math.inf if cell.columns["epsilon"] is None else cell.columns["epsilon"]
+    return (
+        cell.columns["instance"],
+        *size,
+        cell.legend,
+        epsilon,
+        cell.columns["delta"],
+        cell.columns["horizon"],
+        cell.key,
+    )
 
 
 def _quantities(experiments: Sequence[Asked]) -> dict[str, dict[str, None]]:
     """The quantities besides the headline that figures show of a cell, by its identity, and the wrong arms of all."""
-    found: dict[str, dict[str, None]] = {}
-    for of in experiments:
-        for cell in of.cells:
-            more = found.setdefault(cell.identity, {})
-            wanted = {of.value: None} if of.value else {}
+    shown: dict[str, dict[str, None]] = {}
+    for experiment in experiments:
+        for cell in experiment.cells:
+            more = shown.setdefault(cell.identity, {})
+            wanted = {experiment.value: None} if experiment.value else {}
             if cell.record in COUNTED:
                 wanted |= dict.fromkeys(cell.quantities)
             more |= {name: None for name in wanted if name != cell.headline and name in cell.quantities}
-    return found
+    return shown
 
 
 def _cell(place: Place, contents: Replications) -> Cell:

@@ -13,7 +13,7 @@ from experiments.cells import QUANTITIES
 from experiments.config.papers import Paper
 from experiments.simulate.provenance import provenance
 from scripts.explore.about import About, plain, variant_labels
-from scripts.explore.answers import answers, differences
+from scripts.explore.answers import all_answers, steps_between
 from scripts.explore.asked import Asked
 from scripts.explore.collect import Collection
 from scripts.explore.numbers import deflated, in_four_bytes, in_planes, logarithms
@@ -67,52 +67,54 @@ class Words:
         return {"values": self.values, "codes": self.codes}
 
 
-def document(found: Collection, papers: Sequence[Paper], arguments: Sequence[str]) -> tuple[str, bytes]:
+def document(collection: Collection, papers: Sequence[Paper], arguments: Sequence[str]) -> tuple[str, bytes]:
     """The document as JSON, and the block of numbers; `arguments` are those of the command that every command needs."""
-    abouts, summaries = [of for of, _ in found.cells], [of for _, of in found.cells]
-    guarantees = list(dict.fromkeys(of.guarantee for of in abouts))
+    abouts, summaries = [about for about, _ in collection.cells], [numbers for _, numbers in collection.cells]
+    guarantees = list(dict.fromkeys(about.guarantee for about in abouts))
     blocks = Blocks()
     alike = _alike(abouts, summaries)
     content = {
-        "made": {**provenance(), "missing": found.missing, "outdated": found.outdated},
+        "made": {**provenance(), "missing": collection.missing, "outdated": collection.outdated},
         "arguments": list(arguments),
         "citation": REPOSITORY_CITATION,
         "quantiles": QUANTILES,
         "level": 1 - ERROR,
         "quantities": QUANTITIES,
-        "trusts": [{"short": of.short, "said": str(of), "deltas": deltas_of(of)} for of in TRUSTS],
-        "guarantees": [_guarantee(of) for of in guarantees],
-        "colours": found.colours,
+        "trusts": [{"short": trust.short, "said": str(trust), "deltas": deltas_of(trust)} for trust in TRUSTS],
+        "guarantees": [_guarantee(guarantee) for guarantee in guarantees],
+        "colours": collection.colours,
         "student": _student(summaries),
-        "cells": _cells(abouts, summaries, found.experiments, guarantees, alike),
+        "cells": _cells(abouts, summaries, collection.experiments, guarantees, alike),
         "others": _others(summaries),
-        "answers": answers(found.cells, variant_labels(abouts), [group[1:] for group in alike]),
-        "experiments": [_experiment(of, abouts) for of in found.experiments],
-        "papers": [{"name": of.name, "cited": of.cited, "title": of.title, "venue": of.venue} for of in papers],
+        "answers": all_answers(collection.cells, variant_labels(abouts), [group[1:] for group in alike]),
+        "experiments": [_experiment(experiment, abouts) for experiment in collection.experiments],
+        "papers": [
+            {"name": paper.name, "cited": paper.cited, "title": paper.title, "venue": paper.venue} for paper in papers
+        ],
         "badges": {str(outcome): list(badge) for outcome, badge in BADGES.items()},
-        **_judged(found, abouts),
+        **_judged(collection, abouts),
     }
     content["curves"] = _curves(summaries, blocks)
-    blocks.add("keys", b"".join(bytes.fromhex(of.key) for of in abouts))
-    blocks.add("final", in_four_bytes(np.array([of.final for of in summaries])))
+    blocks.add("keys", b"".join(bytes.fromhex(about.key) for about in abouts))
+    blocks.add("final", in_four_bytes(np.array([numbers.final for numbers in summaries])))
     content["blocks"] = blocks.places
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False), blocks.content
 
 
-def _guarantee(of: Guarantee) -> dict[str, Any]:
-    least = [[plain(epsilon) for epsilon in of_trust] for of_trust in least_epsilons(of)]
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    least = [[plain(epsilon) for epsilon in of_trust] for of_trust in least_epsilons(guarantee)]
     return {
-        "epsilon": plain(of.epsilon),
-        "delta": of.delta,
-        "scope": of.scope.value,
-        "absence": "" if of.private else of.absence,
+        "epsilon": plain(guarantee.epsilon),
+        "delta": guarantee.delta,
+        "scope": guarantee.scope.value,
+        "absence": "" if guarantee.private else guarantee.absence,
         "least": least,
     }
 
 
 def _student(summaries: Sequence[Summary]) -> dict[str, float]:
     """Half the width of Student's interval for a deviation of 1, by the number of runs."""
-    runs = {of.replications for of in summaries if of.replications > 1}
+    runs = {numbers.replications for numbers in summaries if numbers.replications > 1}
     return {str(number): float(intervals.half_width(1.0, number, ERROR)) for number in sorted(runs)}
 
 
@@ -126,33 +128,37 @@ def _cells(
     """The cells by columns: what the page calls them, and as `columns` those of `experiments.load`."""
     labels = variant_labels(abouts)
     take: dict[str, Callable[[About], Any]] = {
-        "record": lambda of: of.record,
-        "kind": lambda of: of.kind,
-        "instance": lambda of: of.instance,
-        "policy": lambda of: of.policy,
-        "variant": lambda of: labels[of.variant],
-        "colour": lambda of: of.colour,
-        "citation": lambda of: of.citation,
-        "headline": lambda of: of.headline,
-        "caveats": lambda of: list(of.caveats) or None,
+        "record": lambda about: about.record,
+        "kind": lambda about: about.kind,
+        "instance": lambda about: about.instance,
+        "policy": lambda about: about.policy,
+        "variant": lambda about: labels[about.variant],
+        "colour": lambda about: about.colour,
+        "citation": lambda about: about.citation,
+        "headline": lambda about: about.headline,
+        "caveats": lambda about: list(about.caveats) or None,
     }
-    words = [word for of in experiments for word in ([of.x] if of.words else [])]
-    of_words = {word: {key: x for of in experiments if of.x == word for key, x in of.words.items()} for word in words}
-    names = dict.fromkeys(name for of in abouts for name in of.columns if name not in ("policy", "record"))
+    words = [word for experiment in experiments for word in ([experiment.x] if experiment.words else [])]
+    of_words = {
+        word: {key: x for experiment in experiments if experiment.x == word for key, x in experiment.words.items()}
+        for word in words
+    }
+    names = dict.fromkeys(name for about in abouts for name in about.columns if name not in ("policy", "record"))
     return {
         "count": len(abouts),
-        "facts": {name: Words.of(map(of, abouts)).as_json for name, of in take.items()},
-        "columns": {name: Words.of(of.columns.get(name) for of in abouts).as_json for name in names},
+        "facts": {name: Words.of(map(fact, abouts)).as_json for name, fact in take.items()},
+        "columns": {name: Words.of(about.columns.get(name) for about in abouts).as_json for name in names},
         "words": {
-            word: Words.of(plain(of.get(about.key)) for about in abouts).as_json for word, of in of_words.items()
+            word: Words.of(plain(values.get(about.key)) for about in abouts).as_json
+            for word, values in of_words.items()
         },
-        "of_instances": sorted({name for of in abouts for name in of.of_instance}),
-        "guarantee": [guarantees.index(of.guarantee) for of in abouts],
-        "runs": [of.replications for of in summaries],
-        "exact": [int(of.exact) for of in abouts],
-        "began": [int(of.began) for of in summaries],
+        "of_instances": sorted({name for about in abouts for name in about.of_instance}),
+        "guarantee": [guarantees.index(about.guarantee) for about in abouts],
+        "runs": [numbers.replications for numbers in summaries],
+        "exact": [int(about.exact) for about in abouts],
+        "began": [int(numbers.began) for numbers in summaries],
         "method": Words.of(numbers.method.value for numbers in summaries).as_json,
-        "doubt": Words.of(of.doubt or None for of in summaries).as_json,
+        "doubt": Words.of(numbers.doubt or None for numbers in summaries).as_json,
         "alike": alike,
     }
 
@@ -163,8 +169,8 @@ def _alike(abouts: Sequence[About], summaries: Sequence[Summary]) -> list[list[i
     Their runs have the same seeds, so that one of them is all that is known of the setting.
     """
     groups: dict[str, list[int]] = {}
-    for place, of in enumerate(abouts):
-        groups.setdefault(of.identity, []).append(place)
+    for place, about in enumerate(abouts):
+        groups.setdefault(about.identity, []).append(place)
 
     def known(place: int) -> tuple[int, int]:
         curve = summaries[place].curve
@@ -175,59 +181,61 @@ def _alike(abouts: Sequence[About], summaries: Sequence[Summary]) -> list[list[i
 
 def _others(summaries: Sequence[Summary]) -> dict[str, Any]:
     """The quantities besides the headline: for each its cells, and mean and ends of the interval of each cell."""
-    found: dict[str, Any] = {}
-    for place, of in enumerate(summaries):
-        for name, interval in of.others.items():
-            held = found.setdefault(name, {"cells": [], "values": []})
-            held["cells"].append(place)
-            held["values"].append([plain(float(f"{end:.7g}")) for end in interval])
-    return found
+    quantities: dict[str, Any] = {}
+    for place, numbers in enumerate(summaries):
+        for name, interval in numbers.others.items():
+            quantity = quantities.setdefault(name, {"cells": [], "values": []})
+            quantity["cells"].append(place)
+            quantity["values"].append([plain(float(f"{end:.7g}")) for end in interval])
+    return quantities
 
 
-def _experiment(of: Asked, abouts: Sequence[About]) -> dict[str, Any]:
+def _experiment(experiment: Asked, abouts: Sequence[About]) -> dict[str, Any]:
     places = {about.key: place for place, about in enumerate(abouts)}
     return {
-        "name": of.name,
-        "title": of.title,
-        "comment": of.comment,
-        "x": of.x,
-        "value": of.value,
-        "panel": plain(of.panel),
-        "cells": differences(sorted(places[cell.key] for cell in of.cells)),
+        "name": experiment.name,
+        "title": experiment.title,
+        "comment": experiment.comment,
+        "x": experiment.x,
+        "value": experiment.value,
+        "panel": plain(experiment.panel),
+        "cells": steps_between(sorted(places[cell.key] for cell in experiment.cells)),
         "bounds": [
             {
                 "label": line.label,
                 "curves": [[places[key], line.at[key], values] for key, values in line.values.items() if key in places],
             }
-            for line in of.bounds
+            for line in experiment.bounds
         ],
     }
 
 
-def _judged(found: Collection, abouts: Sequence[About]) -> dict[str, Any]:
+def _judged(collection: Collection, abouts: Sequence[About]) -> dict[str, Any]:
     places = {about.key: place for place, about in enumerate(abouts)}
     claims = [
-        {**claim, "cells": differences(sorted(places[key] for key in claim["cells"] if key in places))}
-        for claim in found.judged.claims
+        {**claim, "cells": steps_between(sorted(places[key] for key in claim["cells"] if key in places))}
+        for claim in collection.judged.claims
     ]
-    audits = found.judged.audits
+    audits = collection.judged.audits
     names = list(audits[0]) if audits else []
     return {
         "claims": claims,
-        "errata": found.judged.errata,
+        "errata": collection.judged.errata,
         "audits": {name: Words.of(row[name] for row in audits).as_json for name in names},
     }
 
 
 def _curves(summaries: Sequence[Summary], blocks: Blocks) -> dict[str, Any]:
     """Where curves are: the cell of each, its checkpoints, and what its codes stand for; the codes go to `blocks`."""
-    held: list[tuple[int, Curve]] = [(place, of.curve) for place, of in enumerate(summaries) if of.curve is not None]
-    grids = Words.of([int(t) for t in curve.t] for _, curve in held)
-    coded = [logarithms(curve.rows) for _, curve in held]
+    curves: list[tuple[int, Curve]] = [
+        (place, one.curve) for place, one in enumerate(summaries) if one.curve is not None
+    ]
+    grids = Words.of([int(t) for t in curve.t] for _, curve in curves)
+    coded = [logarithms(curve.rows) for _, curve in curves]
     blocks.add("codes", in_planes([row for codes, _, _ in coded for row in codes]))
     return {
-        "cells": differences([place for place, _ in held]),
-        "grids": [differences(grid) for grid in grids.values],
+        "cells": steps_between([place for place, _ in curves]),
+        "grids": [steps_between(grid) for grid in grids.values],
         "grid": grids.codes,
         "least": [least for _, least, _ in coded],
         "step": [step for _, _, step in coded],

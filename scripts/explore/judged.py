@@ -10,13 +10,12 @@ import pandas as pd
 
 from experiments.audit.rows import NO_PROMISE, AuditRow
 from experiments.audit.table import AUDITS, cases, cases_behind, cases_of, picked
-from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claim
+from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claims, written
 from experiments.claims.forms import Form
 from experiments.claims.promises import Audited
 from experiments.claims.results import CannotJudgeError
 from experiments.config.compose import Composer
-from experiments.errors import UserError
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.explore.about import plain
 from scripts.pages.text import without_places
 
@@ -40,15 +39,18 @@ class Judged:
     audits: list[dict[str, Any]]
 
 
-def judged(config_dirs: Sequence[Path], overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
+def all_judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
     """Judge the claims of `papers`, or all; `overrides` are those of a command, as results_dir. Raises `UserError`."""
-    results = Results(Composer(config_dirs), overrides)
+    config_dirs = composer.config_dirs
+    results = Results(composer, overrides, written.read_verdicts())
     audits = results.audits()
+    chosen = [claim for claim in claims(config_dirs) if papers is None or claim.paper in papers]
     return Judged(
         claims=[
-            _claim(claim, results, audits) for claim in claims(config_dirs) if papers is None or claim.paper in papers
+            _claim(claim, verdict, results, audits)
+            for claim, verdict in zip(chosen, judge_claims(chosen, results), strict=True)
         ],
-        errata=[plain(vars(of)) for of in errata(config_dirs) if papers is None or of.paper in papers],
+        errata=[plain(vars(erratum)) for erratum in errata(config_dirs) if papers is None or erratum.paper in papers],
         audits=[_audit(row, words) for row, words in zip(audits, asked_of(audits, config_dirs), strict=True)],
     )
 
@@ -66,13 +68,7 @@ def asked_of(audits: Sequence[AuditRow], config_dirs: Sequence[Path]) -> list[st
     ]
 
 
-def _claim(claim: Claim, results: Results, audits: list[AuditRow]) -> dict[str, Any]:
-    try:
-        verdict = judge_claim(claim, results)
-    except UserError:
-        raise
-    except Exception as error:  # any error of a user's computation
-        raise UserError(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}") from error
+def _claim(claim: Claim, verdict: ClaimVerdict, results: Results, audits: list[AuditRow]) -> dict[str, Any]:
     forms = claim.forms.values()
     return {
         "paper": claim.paper,
@@ -100,7 +96,7 @@ def keys_of(form: Form, results: Results) -> list[str]:
     except CannotJudgeError:
         return []
     conditions = [getattr(form, name) for name in CONDITIONS if hasattr(form, name)]
-    chosen = Cells.of(cells.where(**of) for of in conditions) if conditions else cells
+    chosen = Cells.of(cells.where(**condition) for condition in conditions) if conditions else cells
     return [stored.cell.key for stored in chosen]
 
 
@@ -134,7 +130,7 @@ def _short(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _audit(row: AuditRow, asked: str) -> dict[str, Any]:
+def _audit(row: AuditRow, words: str) -> dict[str, Any]:
     bounds, kept, shown = row.deciding
-    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown, "asked": asked}
+    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown, "asked": words}
     return {name: _short(value) for name, value in values.items()}

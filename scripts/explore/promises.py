@@ -14,6 +14,7 @@ from scripts.pages.prices import Trust
 DELTAS = (1e-10, 1e-6, 1e-3, 1e-2)  # that the page offers; each is that of some stored policy
 TRUSTS = tuple(trust for trust in Trust if trust is not Trust.NONE)
 REACH = 1e4  # the epsilon looked for is within this factor of that of the guarantee
+LARGEST = 1e40  # an epsilon above is that of a cell that stands for no noise: it promises nothing
 CLOSE = 1e-4  # relative; found epsilons are too large by at most this
 
 
@@ -23,8 +24,10 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
 
     It is exact where it is that of the guarantee or twice that, else too large by at most `CLOSE` of itself.
     """
-    if not guarantee.private or guarantee.epsilon == 0:
-        return math.inf if not guarantee.private else 0.0
+    if not guarantee.private or guarantee.epsilon > LARGEST:
+        return math.inf
+    if guarantee.epsilon == 0:
+        return 0.0
 
     def kept(epsilon: float) -> bool:
         return guarantee.implies(_asked(trust, epsilon, delta, guarantee.neighbours))

@@ -89,10 +89,10 @@ def _curve(stored: Stored) -> Curve | None:
 
 
 def _others(stored: Stored, names: tuple[str, ...]) -> dict[str, intervals.Interval]:
-    found = {}
+    estimates = {}
     for name in names:
         try:
-            found[name] = intervals.estimate(stored.measure(name), ERROR)
+            estimates[name] = intervals.estimate(stored.measure(name), ERROR)
         except ParameterError:
             continue
-    return found
+    return estimates

@@ -9,7 +9,7 @@ from bandits.audit.costs import AuditVerdict
 from experiments.audit.rows import NO_VERDICT, AuditRow
 from experiments.audit.table import ROWS, stored_audits
 from scripts.drawing.numbers import whole
-from scripts.pages.tables import Column, Entry, PageTable
+from scripts.pages.tables import Column, PageTable, TableEntry
 
 COLUMNS = [
     Column("policy", choices=True),
@@ -52,34 +52,34 @@ def in_markdown(rows: Iterable[AuditRow]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
-def entries(row: AuditRow) -> list[Entry]:
+def entries(row: AuditRow) -> list[TableEntry]:
     """The entries of a row, one for each of the `COLUMNS`."""
     bounds, kept, shown = row.deciding
     return [
-        Entry(row.policy, kind="code"),
-        Entry(row.parameters),
-        Entry(row.level),
-        *(Entry(whole(value), value) for value in (row.arms, row.horizon)),
-        Entry(" ".join(filter(None, [row.domain, row.convention]))),
+        TableEntry(row.policy, kind="code"),
+        TableEntry(row.parameters),
+        TableEntry(row.level),
+        *(TableEntry(whole(value), value) for value in (row.arms, row.horizon)),
+        TableEntry(" ".join(filter(None, [row.domain, row.convention]))),
         _claimed(row.paper_epsilon, row.paper_delta),
         _claimed(row.epsilon_claimed, row.delta_claimed),
-        Entry(bounds),
+        TableEntry(bounds),
         _number(kept),
         _number(shown),
-        Entry(row.paper_verdict),
-        Entry(row.verdict),
+        TableEntry(row.paper_verdict),
+        TableEntry(row.verdict),
         _number(row.slack),
     ]
 
 
-def _claimed(epsilon: float, delta: float) -> Entry:
+def _claimed(epsilon: float, delta: float) -> TableEntry:
     """Epsilon of a promise, and delta if it is not 0; sorted by epsilon."""
     number = _number(epsilon)
-    return Entry(f"{number.text}, {digits(delta)}", number.rank) if delta > 0 else number
+    return TableEntry(f"{number.text}, {digits(delta)}", number.rank) if delta > 0 else number
 
 
-def _number(value: float) -> Entry:
-    return Entry(digits(value), None if math.isnan(value) else min(value, 1e308))
+def _number(value: float) -> TableEntry:
+    return TableEntry(digits(value), None if math.isnan(value) else min(value, 1e308))
 
 
 def digits(value: float) -> str:

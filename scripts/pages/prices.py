@@ -17,8 +17,7 @@ from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level
 from experiments.contests import began, form_of
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
@@ -144,7 +143,7 @@ def priced(cells: Cells) -> list[Priced]:
 
     def label(stored: Stored) -> str:
         name = stored.cell.policy.name
-        return (words.legend_of if name in several else words.name_of)(stored, behind[name])
+        return (words.legend_of if name in several else words.label_of)(stored, behind[name])
 
     return [Priced(stored, label(stored)) for stored in cells]
 

@@ -15,7 +15,7 @@ PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One entry of a table: its text, and the number it is sorted by (by its text if None)."""
 
     text: str | Markup
@@ -52,7 +52,7 @@ class PageTable:
     identifier: str
     caption: str
     columns: list[Column]
-    rows: list[list[Entry]]
+    rows: list[list[TableEntry]]
     stacked: bool = False
     headed: bool = False
 
@@ -63,21 +63,21 @@ def _says(text: str, rank: float) -> bool:
     return PLAIN.fullmatch(plain) is not None and math.isclose(float(plain), rank, rel_tol=1e-3)
 
 
-def number(value: float) -> Entry:
+def number(value: float) -> TableEntry:
     """A measured number."""
-    return Entry(quantity(value), value)
+    return TableEntry(quantity(value), value)
 
 
-def count(value: int) -> Entry:
+def count(value: int) -> TableEntry:
     """A count."""
-    return Entry(f"{value:,}", value)
+    return TableEntry(f"{value:,}", value)
 
 
-def of_parameter(value: Any) -> Entry:
+def of_parameter(value: Any) -> TableEntry:
     """A parameter of a cell; empty if the cell does not have it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return Entry("")
-    return Entry("∞" if value == math.inf else parameter(value), float(value) if is_number(value) else None)
+        return TableEntry("")
+    return TableEntry("∞" if value == math.inf else parameter(value), float(value) if is_number(value) else None)
 
 
 def is_number(value: Any) -> bool:
@@ -92,11 +92,11 @@ def of_frame(identifier: str, caption: str, frame: pd.DataFrame) -> PageTable:
     return PageTable(identifier, caption, columns, rows)
 
 
-def _of_item(value: Any) -> Entry:
+def _of_item(value: Any) -> TableEntry:
     if isinstance(value, bool | np.bool_):
-        return Entry("yes" if value else "no")
+        return TableEntry("yes" if value else "no")
     if isinstance(value, int | np.integer):
-        return Entry(whole(int(value)), float(value))
+        return TableEntry(whole(int(value)), float(value))
     if isinstance(value, float | np.floating):
         return number(float(value))
-    return Entry("" if value is None else str(value))
+    return TableEntry("" if value is None else str(value))

@@ -1,12 +1,14 @@
-"""How the report writes durations, commits, paths and identifiers."""
+"""How generated pages write durations, numbers, commits, paths, identifiers, lists and tables."""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.config.compose import REPOSITORY
+from scripts.drawing.numbers import quantity
 
 
-def duration(value: float) -> str:
+def precise_duration(value: float) -> str:
     """A number of seconds, in a suitable unit."""
     for size, unit in ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms")):
         if value >= size:
@@ -26,7 +28,7 @@ def without_places(text: str) -> str:
     return text
 
 
-def about(file: Path) -> str:
+def comment_of(file: Path) -> str:
     """The comment at the beginning of an experiment's file."""
     lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line.strip() != "# @package _global_"]
@@ -41,3 +43,19 @@ def about(file: Path) -> str:
 def slug(text: str) -> str:
     """`text` as an identifier in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def short(value: float) -> str:
+    """A number with two digits, which are enough for a choice."""
+    return quantity(float(f"{value:.2g}"))
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as a list, as in "1, 2 and 3"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -15,16 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
-from experiments.config.values import flag
-from experiments.errors import UserError
+from experiments.errors import UserError, flag
 from experiments.whole_files import put
-from scripts.report.collect import collected
+from scripts.report.collect import collected_for_report
 from scripts.report.exhibits import Exhibit
-from scripts.report.page import INDEX, SHARED, gaps_of, html
+from scripts.report.page import INDEX, SHARED, gaps_of, report_html
 from scripts.report.pictures import PagePicture, remove_outdated
 
 
-def write(folder: Path, pages: Mapping[str, str], exhibits: Sequence[Exhibit]) -> None:
+def _write(folder: Path, pages: Mapping[str, str], exhibits: Sequence[Exhibit]) -> None:
     """Write the pages into `folder`, whose pictures are there, and the PDFs of figures into print/.
 
     Raises `UserError`.
@@ -51,10 +50,10 @@ def main() -> None:
     if not command.jobs:
         return
     strict = flag(command.config, "strict")
-    parts = collected(command)
-    pages = html(command.composer, parts)
+    parts = collected_for_report(command)
+    pages = report_html(command.composer, parts)
     folder = Path(command.config.report_dir)
-    write(folder, pages, parts.exhibits)
+    _write(folder, pages, parts.exhibits)
     gaps = gaps_of(parts)
     for gap, _ in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)

@@ -1,17 +1,26 @@
-"""The caption below a figure of the report: what is shown, horizons, numbers of runs, and all parameters."""
+"""The caption below a figure of the report: what is shown, horizons, numbers of runs, and all parameters;
+and what the paper prints in its place.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from omegaconf import DictConfig
 
 from bandits.learner import Learner
 from experiments.cells import Cell, is_part
-from experiments.store.stored_cells import Cells
+from experiments.config.build import read
+from experiments.config.compose import Composed
+from experiments.errors import UserError
+from experiments.store.stored import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.figure import plain_node
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import choices
-from scripts.drawing.spec import SYMBOLS, shown
+from scripts.drawing.spec import SYMBOLS, shown_in_panel
 
 Lines = list[str]
 Named = tuple[str, Any]  # a name, and the instance, policy or part of one that has it
@@ -30,7 +39,7 @@ def caption(drawing: Drawing | None, cells: Cells) -> list[tuple[str, Lines]]:
 def drawn_cells(figure: Mapping[str, Any], cells: Cells) -> Cells:
     """The cells that some panel of a `figure` shows; all of them if its kind has no panels."""
     panels = figure.get("panels")
-    return Cells.of(shown(panel, cells) for panel in panels) if panels and cells else cells
+    return Cells.of(shown_in_panel(panel, cells) for panel in panels) if panels and cells else cells
 
 
 def _of_cells(cells: Cells) -> list[tuple[str, Lines]]:
@@ -98,3 +107,31 @@ def _promises(policies: Iterable[Learner[Any]], behind: Mapping[str, str]) -> Li
         text = f"{promise.scope.value}, {promise.neighbours.value}" if promise.private else promise.absence
         groups.setdefault(text, {})[_name(policy, behind)] = None
     return [f"{', '.join(labels)}: {text}" for text, labels in groups.items()]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints in the place of a figure, and how ours differs: the key `printed` of an experiment.
+
+    printed:
+      where: "Figure 3"                   # in the paper
+      shows: "Mean regret of ..."         # its caption and the text about it, in our words
+      differs: ["Which DP-UCB: ..."]      # what is unlike it here, and why
+    """
+
+    where: str
+    shows: str
+    differs: list[str]
+
+
+def printed_of(composed: Composed) -> Printed | None:
+    """The `printed` of a config, None if it has none. Raises `UserError` that names the key."""
+    node = composed.config.printed
+    if node is None:
+        return None
+    if not isinstance(node, DictConfig):
+        raise UserError(f"printed: must be a mapping with where, shows and differs, got {node}")
+    printed = read(Printed, plain_node(node), lambda key, problem: UserError(f"printed.{key}: {problem}"))
+    if not all(isinstance(text, str) for text in printed.differs):
+        raise UserError(f"printed.differs: must be a list of texts, got {printed.differs}")
+    return printed

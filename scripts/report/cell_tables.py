@@ -8,14 +8,13 @@ from markupsafe import Markup
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import SYMBOLS
-from scripts.pages.tables import Column, Entry, PageTable, count, is_number, number, of_parameter
+from scripts.pages.tables import Column, PageTable, TableEntry, count, is_number, number, of_parameter
 
 KNOWN = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record")
 MOST = 10  # rows of a table; `load` has all
@@ -43,12 +42,12 @@ def _of_group(name: str, title: str, cells: Cells) -> PageTable:
     ]
     rows = [
         [
-            Entry(without_mathtext(words.legend(stored.cell.policy)) + behind[stored.cell.policy.name]),
+            TableEntry(without_mathtext(words.legend_name(stored.cell.policy)) + behind[stored.cell.policy.name]),
             *(of_parameter(stored.columns.get(key)) for key in varying),
             *_summary(stored),
             *(_times(stored, field) for field in answers),
-            Entry("exact", math.inf) if stored.exact else count(stored.replications),
-            Entry(strips.draw(values), float(np.ptp(np.quantile(values, [0.05, 0.95])))),
+            TableEntry("exact", math.inf) if stored.exact else count(stored.replications),
+            TableEntry(strips.draw(values), float(np.ptp(np.quantile(values, [0.05, 0.95])))),
         ]
         for stored, values in zip(shown, headlines, strict=True)
     ]
@@ -62,16 +61,16 @@ def _answers(cells: Cells) -> list[str]:
     return [name for name, kind in fields if pa.types.is_boolean(kind)]
 
 
-def _times(stored: Stored, field: str) -> Entry:
+def _times(stored: Stored, field: str) -> TableEntry:
     """The number of runs with yes; empty if the cell does not record this column."""
-    return count(int(stored.rows[field].sum())) if field in stored.rows else Entry("")
+    return count(int(stored.rows[field].sum())) if field in stored.rows else TableEntry("")
 
 
-def _summary(stored: Stored) -> list[Entry]:
+def _summary(stored: Stored) -> list[TableEntry]:
     """Mean, its 95 % interval, median, 5 % and 95 % quantile; only the value if there is just one run."""
     values = stored.measure(stored.cell.headline)
     if len(values) == 1:
-        return [number(float(values[0])), *[Entry("–", math.inf)] * 5]
+        return [number(float(values[0])), *[TableEntry("–", math.inf)] * 5]
     quantiles = np.quantile(values.astype(float), [0.5, 0.05, 0.95])
     return [number(float(value)) for value in (*intervals.estimate(values, 0.05), *quantiles)]
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self
 import pandas as pd
 from markupsafe import Markup
 
-from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, Results, files, judge_claim
-from experiments.claims.summary import NOTHING
+from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, files
+from experiments.claims.verdicts import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from scripts.pages.tables import Column, Entry, PageTable, count, of_frame
+from scripts.pages.tables import Column, PageTable, TableEntry, count, of_frame
 from scripts.pages.text import slug, without_places
 from scripts.report.exhibits import Exhibit, Gap
 
@@ -74,7 +74,7 @@ def _read(read: Callable[..., list[Any]], folders: Sequence[Path]) -> tuple[list
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaims:
     """Verdicts and errata, and the gap for claims and files with errors."""
 
     verdicts: Sequence[ClaimVerdict] = ()
@@ -92,19 +92,6 @@ class Judged:
         command = "python -m experiments.claims" if wrong_claims else "python -m scripts.report"
         why = without_places("; ".join(dict.fromkeys([*wrong_claims, *ledger.wrong_errata])))
         return cls(ordered, ledger.errata, Gap(what, why, command) if what else None)
-
-
-def judged(claims: Sequence[Claim], results: Results) -> tuple[list[ClaimVerdict], list[str]]:
-    """The verdicts, and the errors of the claims that cannot be judged."""
-    verdicts, wrong = [], []
-    for claim in claims:
-        try:
-            verdicts.append(judge_claim(claim, results))
-        except UserError as error:
-            wrong.append(str(error))
-        except Exception as error:  # any error of a user's computation
-            wrong.append(f"{claim.file}: {claim.id}: {type(error).__name__}: {error}")
-    return verdicts, wrong
 
 
 FIGURES = re.compile(r"Figures? (\d+(?:(?:, | and | to )\d+)*)")
@@ -191,7 +178,7 @@ def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
         numbers = [counts[paper, outcome] for outcome in shown]
         of_paper = [verdict for verdict in verdicts if verdict.paper == paper]
         of_remarks = [sum(map(holds, of_paper)) for holds in remarks.values()]
-        rows.append([Entry(paper), *map(count, (*numbers, sum(numbers), *of_remarks))])
+        rows.append([TableEntry(paper), *map(count, (*numbers, sum(numbers), *of_remarks))])
     return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
 
 
@@ -200,9 +187,11 @@ def errata_table(errata: Sequence[Erratum]) -> PageTable:
     columns = [Column("erratum"), Column("printed"), Column("finding")]
     rows = [
         [
-            Entry(Markup("<code>{}</code> {}<br><em>{}</em>").format(erratum.id, erratum.where, erratum.matters)),
-            Entry(erratum.printed),
-            Entry(Markup("{}<br><small>Shown by: <code>{}</code></small>").format(erratum.finding, erratum.shown_by)),
+            TableEntry(Markup("<code>{}</code> {}<br><em>{}</em>").format(erratum.id, erratum.where, erratum.matters)),
+            TableEntry(erratum.printed),
+            TableEntry(
+                Markup("{}<br><small>Shown by: <code>{}</code></small>").format(erratum.finding, erratum.shown_by)
+            ),
         ]
         for erratum in errata
     ]

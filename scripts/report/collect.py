@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.claims import Claim, ClaimVerdict, Results
+from experiments.claims import Claim, ClaimVerdict, Results, judge_claims, written
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
@@ -14,8 +14,7 @@ from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from scripts.drawing.fresh import Drawn
 from scripts.pages.tables import PageTable
-from scripts.report import claims
-from scripts.report.claims import Judged, Ledger
+from scripts.report.claims import JudgedClaims, Ledger
 from scripts.report.exhibits import Exhibit, Reading, exhibit_of, of_claims
 from scripts.report.policies import policies
 
@@ -34,17 +33,17 @@ class Collected:
     """All that the report is made of."""
 
     exhibits: Sequence[Exhibit]
-    judged: Judged
+    judged: JudgedClaims
     policies: PageTable
 
 
-def collected(command: CommandLine) -> Collected:
+def collected_for_report(command: CommandLine) -> Collected:
     """Show every experiment, judge the claims and build the policies, with `runner.workers` processes.
 
     Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
     else those of the papers of the report. Raises `UserError`.
     """
-    jobs = jobs_of(command)
+    jobs = jobs_on_page(command)
     drawn = Drawn.read(Path(command.config.figures_dir))
     of_papers: dict[str, list[list[str]]] = {}
     for name, job in jobs.items():
@@ -74,7 +73,7 @@ def collected(command: CommandLine) -> Collected:
             drawn.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong
-    return Collected(list(exhibits.values()), Judged.of(ledger, verdicts, wrong), learners)
+    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong), learners)
 
 
 def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
@@ -86,12 +85,13 @@ def part_of(
     jobs: Sequence[list[str]], of_paper: Sequence[Claim], overrides: Sequence[str], composer: Composer, drawn: Drawn
 ) -> Part:
     """The exhibits of the experiments of a paper, and the verdicts on its claims."""
-    reading = Reading(Results(composer, overrides))
+    reading = Reading(Results(composer, overrides, written.read_verdicts()))
     exhibits = [exhibit_of(job, composer, drawn, reading) for job in jobs]
-    return Part(exhibits, *claims.judged(of_paper, reading.results))
+    wrong: list[str] = []
+    return Part(exhibits, list(judge_claims(of_paper, reading.results, wrong)), wrong)
 
 
-def jobs_of(command: CommandLine) -> dict[str, list[str]]:
+def jobs_on_page(command: CommandLine) -> dict[str, list[str]]:
     """The overrides of every experiment of the report by its name: of the named experiments, or of all.
 
     Experiments of papers come first, in the order of the papers, then other experiments; within a paper, its figures

@@ -14,18 +14,17 @@ from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store import NotStoredError, complete_places, read_cells
+from experiments.store import NotStoredError, places_of_plan, read_cells
 from experiments.store.place import Place
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.figure import describe, draw, drawn_as, figure_of, inputs_of, why
+from scripts.drawing.figure import draw, drawing_digest, drawing_of_plan, figure_of, inputs_digest, why
 from scripts.drawing.fresh import Digests, Drawn
 from scripts.pages.tables import PageTable
-from scripts.pages.text import about, slug, without_places
-from scripts.report.captions import caption, drawn_cells
+from scripts.pages.text import comment_of, slug, without_places
+from scripts.report.captions import Printed, caption, drawn_cells, printed_of
 from scripts.report.cell_tables import of_cells
 from scripts.report.pictures import PagePicture, picture_of
-from scripts.report.printed import Printed, printed_of
 from scripts.report.run_time import Fact, fact_of
 
 OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
@@ -98,7 +97,7 @@ class Reading:
             *((request.cell.key, request.replications) for request in planned.requests),
         )
         if same not in self.read:
-            places = complete_places(planned)
+            places = places_of_plan(planned)
             self.read[same] = places, read_cells(planned, places)
         places, cells = self.read[same]
         if planned.experiment and of_claims(planned.overrides) == list(self.results.overrides):
@@ -120,7 +119,7 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     """
     name = named_experiment(overrides) or ""
     run, figures = (_command(module, overrides, composer) for module in ("experiments.run", "scripts.figures"))
-    exhibit = Exhibit(name, name, about(composer.file_of("experiment", name)))
+    exhibit = Exhibit(name, name, comment_of(composer.file_of("experiment", name)))
     try:
         composed = composer.compose(overrides)
     except UserError as error:
@@ -131,7 +130,7 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
-        planned = plan(_of_figures(overrides), composer)
+        planned = plan([_of_figures(overrides)], composer)[0]
         return _filled(exhibit, planned, drawn, reading, Path(composed.config.report_dir))
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
@@ -154,7 +153,7 @@ def _title(composed: Composed) -> str:
 def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading, report: Path) -> Exhibit:
     """The exhibit with caption, figure and tables from stored results. Raises `UserError`, `OSError`."""
     places, cells = reading.of(planned)
-    drawing = describe(planned, cells)
+    drawing = drawing_of_plan(planned, cells)
     seen = cells if drawing is None else drawn_cells(figure_of(planned.composed) or {}, cells)
     exhibit = replace(
         exhibit,
@@ -172,7 +171,7 @@ def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading, rep
 
 def _drawn_now(exhibit: Exhibit, planned: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
     """The hashes of the figure, which is drawn again if it looks different from when it was drawn."""
-    digests = Digests(inputs_of(planned, places), drawn_as(planned, drawing))
+    digests = Digests(inputs_digest(planned, places), drawing_digest(planned, drawing))
     if not drawn.shows(exhibit.name, digests.drawing):
         draw(planned, drawing)
     return digests

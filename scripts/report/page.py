@@ -1,6 +1,7 @@
 """The report as HTML: an index, a page for each paper, and a page of policies, privacy and run time."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,16 +9,15 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from experiments.config.compose import CONF, Composer
+from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.papers import Paper, papers
 from experiments.simulate.provenance import provenance
 from scripts.drawing.numbers import quantity
 from scripts.pages.audit_table import audits, unconfirmed, verdicts
-from scripts.pages.text import duration, short_commit, slug
-from scripts.report.claims import Judged, ShownClaim, errata_table, outcomes
+from scripts.pages.text import precise_duration, short_commit, slug
+from scripts.report.claims import JudgedClaims, ShownClaim, errata_table, outcomes
 from scripts.report.collect import Collected
 from scripts.report.exhibits import Exhibit, Gap
-from scripts.report.glossary import glossary
 from scripts.report.policies import not_shown
 from scripts.report.run_time import Fact, commits, run_times
 
@@ -47,18 +47,18 @@ class Section:
 
     @property
     def file(self) -> str:
-        return file_of(self.name)
+        return _file_of(self.name)
 
 
-def file_of(paper: str) -> str:
+def _file_of(paper: str) -> str:
     """The page of a paper."""
     return f"paper-{slug(paper)}.html"
 
 
-def place_of(shown: Exhibit | ShownClaim) -> str:
+def _place_of(shown: Exhibit | ShownClaim) -> str:
     """The address of an exhibit or of a claim in the report."""
     paper = shown.paper if isinstance(shown, Exhibit) else shown.verdict.paper
-    return f"{file_of(paper)}#{shown.identifier}"
+    return f"{_file_of(paper)}#{shown.identifier}"
 
 
 def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
@@ -66,7 +66,7 @@ def facts_of(exhibits: Sequence[Exhibit]) -> list[Fact]:
     return list({fact.key: fact for exhibit in exhibits for fact in exhibit.facts}.values())
 
 
-def html(composer: Composer, collected: Collected) -> dict[str, str]:
+def report_html(composer: Composer, collected: Collected) -> dict[str, str]:
     """The text of every page, and of what all share, by the name of its file."""
     facts, judged = facts_of(collected.exhibits), collected.judged
     claims = [ShownClaim.of(verdict, collected.exhibits) for verdict in judged.verdicts]
@@ -122,7 +122,7 @@ def environment(claims: Sequence[ShownClaim] = ()) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["needs_filter"] = lambda table: len(table.rows) > FEW
-    made.filters["place"] = place_of
+    made.filters["place"] = _place_of
     made.filters["slug"] = slug
     made.filters["split"] = split
     made.filters["verdicts_on"] = lambda exhibit: [claim for claim in claims if exhibit in claim.exhibits]
@@ -134,7 +134,7 @@ def split(caption: Sequence[tuple[str, list[str]]]) -> tuple[list[Any], list[Any
     return [item for item in caption if item[0] not in FOLDED], [item for item in caption if item[0] in FOLDED]
 
 
-def sections(exhibits: Sequence[Exhibit], judged: Judged, papers_by_name: Mapping[str, Paper]) -> list[Section]:
+def sections(exhibits: Sequence[Exhibit], judged: JudgedClaims, papers_by_name: Mapping[str, Paper]) -> list[Section]:
     """A section for each group of consecutive exhibits of one paper or folder, then papers that have claims alone."""
     groups = {name: list(group) for name, group in itertools.groupby(exhibits, lambda exhibit: exhibit.paper)}
     others = [*(verdict.paper for verdict in judged.verdicts), *(erratum.paper for erratum in judged.errata)]
@@ -151,7 +151,7 @@ def sections(exhibits: Sequence[Exhibit], judged: Judged, papers_by_name: Mappin
 
 def gaps_of(collected: Collected) -> list[tuple[Gap, str]]:
     """Every gap, and the address in the report where it is shown."""
-    gaps = [(exhibit.gap, place_of(exhibit)) for exhibit in collected.exhibits if exhibit.gap]
+    gaps = [(exhibit.gap, _place_of(exhibit)) for exhibit in collected.exhibits if exhibit.gap]
     gaps += [(collected.judged.gap, "#claims")] if collected.judged.gap else []
     return [*gaps, *((gap, f"{POLICIES}#policy-list") for gap in not_shown(collected.policies))]
 
@@ -172,5 +172,15 @@ def _provenance(exhibits: Sequence[Exhibit], facts: Sequence[Fact]) -> list[tupl
         ("Cells", f"{len(facts):,}"),
         ("Replications", f"{sum(fact.replications for fact in facts):,}"),
         ("Simulated steps", quantity(sum(fact.steps for fact in facts))),
-        ("Simulation time, one core", duration(sum(fact.seconds for fact in facts))),
+        ("Simulation time, one core", precise_duration(sum(fact.seconds for fact in facts))),
     ]
+
+
+GLOSSARY = REPOSITORY / "docs" / "glossary.md"
+ITEM = re.compile(r"^- \*\*(.+?)\*\*: (.+?)(?=\n- |\Z)", flags=re.MULTILINE | re.DOTALL)
+
+
+def glossary() -> dict[str, str]:
+    """Each word and what it means, as plain text."""
+    items = ITEM.findall(GLOSSARY.read_text(encoding="utf-8"))
+    return {word: re.sub(r"[*]", "", " ".join(meaning.split())) for word, meaning in items}

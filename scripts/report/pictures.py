@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from experiments.whole_files import put
-from scripts.drawing.settings import RC_PARAMS
+from scripts.drawing.render import RC_PARAMS
 from scripts.pages.text import slug
 
 FOLDER = "pictures"
@@ -43,9 +43,9 @@ def picture_of(name: str, file: Path, words: str, report: Path) -> PagePicture:
     source, thumbnail = f"{stem}.webp", f"{stem}-small.webp"
     with Image.open(io.BytesIO(content)) as image:  # decoded only where pixels are needed
         if not (report / source).exists():
-            put(report / source, packed(image, COLOURS), lasting=False)
+            put(report / source, _packed(image, COLOURS), lasting=False)
         if not (report / thumbnail).exists():
-            put(report / thumbnail, packed(_small(image), COLOURS_OF_THUMBNAILS), lasting=False)
+            put(report / thumbnail, _packed(_small(image), COLOURS_OF_THUMBNAILS), lasting=False)
         width, height = (round(96 * size / RC_PARAMS["figure.dpi"]) for size in image.size)
     return PagePicture(source, thumbnail, width, height, words)
 
@@ -70,7 +70,7 @@ def _small(image: Image.Image) -> Image.Image:
     return small
 
 
-def packed(image: Image.Image, colours: int) -> bytes:
+def _packed(image: Image.Image, colours: int) -> bytes:
     """An image with few colours as lossless WebP."""
     few = image.convert("RGB").quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.putpalette(_with_white(few.getpalette() or []))

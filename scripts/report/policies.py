@@ -7,12 +7,12 @@ from markupsafe import Markup
 
 from bandits.learner import Learner
 from experiments.config.build import build
-from experiments.config.compose import Composer, raw
+from experiments.config.compose import Composer
 from experiments.errors import UserError
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import parameter
-from scripts.pages.tables import Column, Entry, PageTable
+from scripts.pages.tables import Column, PageTable, TableEntry
 from scripts.pages.text import without_places
 from scripts.report.exhibits import Gap
 
@@ -37,17 +37,22 @@ def policies(composer: Composer) -> PageTable:
     return PageTable("policies", f"{len(rows)} policies", COLUMNS, rows, stacked=True, headed=True)
 
 
-def _row(choice: str, composer: Composer) -> list[Entry]:
+def _row(choice: str, composer: Composer) -> list[TableEntry]:
     try:
-        takes_rho = "budget.rho" in str(raw(composer.node("policy", choice)))
+        takes_rho = "budget.rho" in str(composer.node("policy", choice))
         first, second = (_built(choice, budget, composer) for budget in (AT_TWO_RHOS if takes_rho else AT_TWO_BUDGETS))
         return _shown(choice, first, second)
     except UserError as error:
         why = str(error)
     except Exception as error:  # any error of a property of a user's policy
         why = f"{composer.file_of('policy', choice)}: policy={choice}: {type(error).__name__}: {error}"
-    code = Entry(Markup("<code>{}</code>").format(choice))
-    return [code, Entry(CANNOT, kind="gap"), Entry(without_places(" ".join(why.split()))), *[Entry("")] * 4]
+    code = TableEntry(Markup("<code>{}</code>").format(choice))
+    return [
+        code,
+        TableEntry(CANNOT, kind="gap"),
+        TableEntry(without_places(" ".join(why.split()))),
+        *[TableEntry("")] * 4,
+    ]
 
 
 def not_shown(table: PageTable) -> list[Gap]:
@@ -63,16 +68,16 @@ def not_shown(table: PageTable) -> list[Gap]:
     ]
 
 
-def _shown(choice: str, first: Learner[Any], second: Learner[Any]) -> list[Entry]:
+def _shown(choice: str, first: Learner[Any], second: Learner[Any]) -> list[TableEntry]:
     guarantee = first.guarantee
     return [
-        Entry(Markup("{} <code>policy={}</code>").format(without_mathtext(words.name(first)), choice)),
-        Entry(_promise(first, second)),
-        Entry(guarantee.scope.value),
-        Entry(guarantee.neighbours.value if guarantee.private else "–"),
-        Entry(first.faces.feedback),
-        Entry(_parameters(first)),
-        Entry(first.citation),
+        TableEntry(Markup("{} <code>policy={}</code>").format(without_mathtext(words.name(first)), choice)),
+        TableEntry(_promise(first, second)),
+        TableEntry(guarantee.scope.value),
+        TableEntry(guarantee.neighbours.value if guarantee.private else "–"),
+        TableEntry(first.faces.feedback),
+        TableEntry(_parameters(first)),
+        TableEntry(first.citation),
     ]
 
 
@@ -82,9 +87,9 @@ def _built(choice: str, budget: list[str], composer: Composer) -> Learner[Any]:
     composed = composer.compose(budget)
     pure, approximate = ({"policy": choice, "budget": kind} for kind in ("pure", "approximate"))
     try:
-        return build(composer.choose(composed, pure).config, "policy", files, Learner)
+        return build(composer.choose(composed, pure).keys, "policy", files, Learner)
     except UserError:
-        return build(composer.choose(composed, approximate).config, "policy", files, Learner)
+        return build(composer.choose(composed, approximate).keys, "policy", files, Learner)
 
 
 def _promise(first: Learner[Any], second: Learner[Any]) -> str:

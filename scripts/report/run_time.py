@@ -12,8 +12,8 @@ from experiments.store.stored import Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.numbers import quantity
-from scripts.pages.tables import Column, Entry, PageTable, count, number
-from scripts.pages.text import duration, short_commit
+from scripts.pages.tables import Column, PageTable, TableEntry, count, number
+from scripts.pages.text import precise_duration, short_commit
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def run_times(facts: Iterable[Fact]) -> PageTable:
         typical = float(np.median([fact.runs[-1]["typical_seconds"] for fact in group]))
         rows.append(
             [
-                Entry(Markup("{} <code>{}</code>").format(label, policy)),
+                TableEntry(Markup("{} <code>{}</code>").format(label, policy)),
                 count(len(group)),
                 count(sum(fact.replications for fact in group)),
-                Entry(quantity(steps) if steps else "–", steps),
-                Entry(duration(total), total),
-                Entry(duration(typical), typical),
+                TableEntry(quantity(steps) if steps else "–", steps),
+                TableEntry(precise_duration(total), total),
+                TableEntry(precise_duration(typical), typical),
                 number(steps / total if total and steps else math.nan),
             ]
         )
@@ -88,13 +88,13 @@ def commits(facts: Iterable[Fact]) -> PageTable:
         total = sum(seconds for _, _, seconds in parts)
         rows.append(
             [
-                Entry(commit, kind="code"),
-                Entry("yes" if dirty else "no"),
-                Entry(platform),
-                Entry(versions),
+                TableEntry(commit, kind="code"),
+                TableEntry("yes" if dirty else "no"),
+                TableEntry(platform),
+                TableEntry(versions),
                 count(len({key for key, _, _ in parts})),
                 count(sum(replications for _, replications, _ in parts)),
-                Entry(duration(total), total),
+                TableEntry(precise_duration(total), total),
             ]
         )
     return PageTable("commits", "Commits that made the stored numbers", columns, rows, stacked=True, headed=True)

@@ -14,13 +14,12 @@ from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from experiments.means import effective_runs, mean_of, top_share, values_of_mean
 from experiments.store import Store, stored_cells
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing.figure import figure_of
 from scripts.drawing.kinds import rates, sweep
 from scripts.drawing.numbers import span
-from scripts.drawing.spec import read
-from scripts.tables.table import ERROR, Table, measured
+from scripts.drawing.spec import read_spec
+from scripts.tables.table import ERROR, Table, mean_with_interval
 
 Row = Mapping[str, Any]
 
@@ -60,10 +59,10 @@ def _rare_runs(stored: Stored, names: Sequence[str], store: Store) -> Row:
     return {
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
-        "mean": measured(stored.headline),
+        "mean": mean_with_interval(stored.headline),
         "worth": round(effective_runs(stored)),
-        "weight": measured(stored.measure("mean_weight")),
-        "plain": "" if plain is None else measured(plain.headline),
+        "weight": mean_with_interval(stored.measure("mean_weight")),
+        "plain": "" if plain is None else mean_with_interval(plain.headline),
         "top 1 %": "" if plain is None else _percent(top_share(plain.headline)),
     }
 
@@ -82,7 +81,7 @@ def _spread(stored: Stored, names: Sequence[str]) -> Row:
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
         "runs": len(final),
-        "mean": measured(values_of_mean(stored, "regret")),
+        "mean": mean_with_interval(values_of_mean(stored, "regret")),
         "top 1 %": _percent(top_share(final)),
         "rests on": mean_of(stored, ERROR, "regret").method.value,
         "median": exactly(float(np.median(final))),
@@ -100,7 +99,7 @@ def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
     return {
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
-        "mean": measured(values_of_mean(stored, "regret")),
+        "mean": mean_with_interval(values_of_mean(stored, "regret")),
         "sd": exactly(final.std(ddof=1) if len(final) > 1 else math.nan),
         "best arm leads": "–" if stored.exact else _best_leads(stored),
     }
@@ -129,7 +128,7 @@ def slopes(planned: Plan) -> Table:
     figure = figure_of(planned.composed) or {}
     kind = figure.pop("kind", "curves")
     cells = stored_cells(planned) if kind in ("sweep", "rates") else Cells()
-    rows = list(_of_sweep(read(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
+    rows = list(_of_sweep(read_spec(sweep.Spec, figure), cells) if kind == "sweep" else _of_rates(cells))
     if not rows:
         raise UserError(f"{planned.experiment}: its figure fits no slope")
     return Table.of(rows)

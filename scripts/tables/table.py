@@ -12,7 +12,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.intervals import Interval
 from experiments.store import stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.numbers import parameter, quantity
 
 ERROR = 0.05  # intervals are 95 % intervals
@@ -62,7 +62,7 @@ def written(value: Any) -> str:
     return estimate if estimate == low == high else f"{estimate} [{low} to {high}]"
 
 
-def measured(values: Values) -> Interval:
+def mean_with_interval(values: Values) -> Interval:
     """The mean over replications with its interval; of yes or no, the share of yes. `values`: shape (replications,)."""
     return intervals.estimate(values, ERROR)
 
@@ -70,5 +70,5 @@ def measured(values: Values) -> Interval:
 def cells_of(*experiments: str) -> Cells:
     """The stored cells of experiments. Raises `UserError` if some are not stored."""
     composer = Composer()
-    plans = [plan([f"+experiment={experiment}"], composer) for experiment in experiments]
+    plans = [plan([[f"+experiment={experiment}"]], composer)[0] for experiment in experiments]
     return Cells.of(map(stored_cells, plans))

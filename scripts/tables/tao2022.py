@@ -13,7 +13,7 @@ from bandits.policies.robust_elimination import RobustBitSE, RobustSE
 from experiments.intervals import Interval, exactly
 from scripts.drawing.kinds.rates import fit
 from scripts.drawing.numbers import parameter
-from scripts.tables.table import Table, cells_of, measured
+from scripts.tables.table import Table, cells_of, mean_with_interval
 
 
 def separation() -> Table:
@@ -28,7 +28,10 @@ def separation() -> Table:
     for (constants, v, horizon), cells in sorted(
         cells_of("tao2022/local_horizons").by("constants", "v", "horizon").items()
     ):
-        regret = {epsilon: measured(stored.headline) for (epsilon,), (stored,) in sorted(cells.by("epsilon").items())}
+        regret = {
+            epsilon: mean_with_interval(stored.headline)
+            for (epsilon,), (stored,) in sorted(cells.by("epsilon").items())
+        }
         separate = all(less.low > more.high for less, more in itertools.pairwise(regret.values()))
         at.setdefault((constants, v), {True: [], False: []})[separate].append(parameter(horizon))
         budgets = {f"ε = {epsilon:g}": interval for epsilon, interval in regret.items()}
@@ -56,7 +59,7 @@ def lost_best_arm() -> Table:
         removed = np.ptp(pulls, axis=1) > 1
         lost = stored.measure("best_arm_behind")
         if removed.any():
-            share = measured(lost[removed])
+            share = mean_with_interval(lost[removed])
             rows.append(
                 {
                     "constants": constants,
@@ -114,7 +117,7 @@ def learning() -> Table:
                     "policy": cell.policy.legend(),
                     "removes from T =": exactly(_shortest(cell.policy, cell.instance)),
                     "T": cell.horizon,
-                    "regret": measured(stored.headline / (gaps.mean() * cell.horizon)),
+                    "regret": mean_with_interval(stored.headline / (gaps.mean() * cell.horizon)),
                     "proved, from T =": exactly(_shortest(proved, cell.instance)),
                 }
             )

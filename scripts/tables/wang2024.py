@@ -2,7 +2,7 @@
 
 from bandits.policies.perturbed_leader import WithStartPhase
 from experiments.store.stored import Stored
-from scripts.tables.table import Table, cells_of, measured
+from scripts.tables.table import Table, cells_of, mean_with_interval
 
 
 def start_phases() -> Table:
@@ -14,7 +14,7 @@ def start_phases() -> Table:
     for (policy, epsilon, delta), cells in cells_of("wang2024/start_phases").by("policy", "epsilon", "delta").items():
         forms = {start: cells.where(start_phase=start) for start in ("paper", "exact")}
         pulls = {f"N {start}": _start(stored) for start, (stored,) in forms.items()}
-        regret = {f"regret {start}": measured(stored.headline) for start, (stored,) in forms.items()}
+        regret = {f"regret {start}": mean_with_interval(stored.headline) for start, (stored,) in forms.items()}
         rows.append({"policy": policy, "epsilon": epsilon, "delta": delta, **pulls, **regret})
     return Table.of(sorted(rows, key=lambda row: (row["policy"], -row["epsilon"], -row["delta"])))
 

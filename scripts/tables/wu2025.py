@@ -10,8 +10,7 @@ from bandits.exact.one_gap import largest_one_gap_ratio
 from experiments import intervals
 from experiments.errors import UserError
 from experiments.intervals import exactly
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing.numbers import quantity
 from scripts.tables.table import ERROR, Table, cells_of
 

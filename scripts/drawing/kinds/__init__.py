@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from experiments.errors import UserError, nearest
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import Drawing
 
 Describe = Callable[[Mapping[str, Any], Cells, Mapping[str, str]], Drawing]
@@ -27,5 +27,5 @@ def kind(name: str) -> Describe:
     """The function `describe` of a kind. Raises `UserError` for an unknown kind."""
     if name not in NAMES:
         raise UserError(f"figure.kind: {name} is unknown; {nearest(str(name), NAMES)}")
-    found: Describe = importlib.import_module(f"{__name__}.{name}").describe
-    return found
+    describe: Describe = importlib.import_module(f"{__name__}.{name}").describe
+    return describe

@@ -6,7 +6,7 @@ panels: a list of {title: ..., column: value or values}: which cells each panel 
 shares: yes-or-no quantities; for each panel the caption gives the share of runs with yes
 band: the shading around the mean: sd, quarter_sd, ci95 or quantiles (5 % to 95 %); or runs: a line for every run
 scales: the scale of each row of panels, linear or log; both by default
-overlays: a list of bounds, see scripts/drawing/overlays.py; the word t stands for the step
+overlays: a list of bounds, see scripts/drawing/spec.py; the word t stands for the step
 """
 
 import math
@@ -21,16 +21,24 @@ from bandits.guarantees import Scope
 from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
-from scripts.drawing.legend import Entry, legend
+from scripts.drawing.legend import COUNTERPART_COLOUR, Entry, dashes, legend
 from scripts.drawing.numbers import quantity
-from scripts.drawing.overlays import Overlay, overlays
-from scripts.drawing.spec import SCALES, measured, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import COUNTERPART_COLOUR, dashes
+from scripts.drawing.spec import (
+    SCALES,
+    Overlay,
+    measured,
+    overlays,
+    read_spec,
+    require_columns,
+    require_panels,
+    require_words,
+    shown_in_panel,
+)
 
+ERROR = 0.05  # of the interval of the mean
 BANDS = {
     "sd": "one standard deviation",
     "quarter_sd": "a quarter of a standard deviation",
@@ -63,11 +71,11 @@ class Spec:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
     if not all("regret" in stored.rows for stored in cells):
         raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
-    inside = [shown(panel, cells) for panel in spec.panels]
+    inside = [shown_in_panel(panel, cells) for panel in spec.panels]
     entries = legend(cells, [of_panel.only(_simulated) for of_panel in inside], colours)
     entries |= {stored.cell.key: EXPECTATION for stored in cells if stored.exact}
     bounds = overlays(spec.overlays, cells, more=["t"])
@@ -75,7 +83,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
         [_panel(spec, (row, column), cells, entries, bounds) for column in range(len(spec.panels))]
         for row in range(len(spec.scales))
     ]
-    known = labels([panel for row in rows for panel in row])
+    drawn = labels([panel for row in rows for panel in row])
     named = [entry.label for entry in entries.values()]
     return Drawing(
         title=spec.title,
@@ -83,7 +91,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
         shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
         rows=rows,
         size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
-        legend=[label for label in dict.fromkeys([*named, *(of.label for of in bounds)]) if label in known],
+        legend=[label for label in dict.fromkeys([*named, *(bound.label for bound in bounds)]) if label in drawn],
         spare_legend_rows=3,
     )
 
@@ -109,7 +117,7 @@ def _panel(
     """The panel at a row and a column: titles only in the first row, axis labels only at the left and the bottom."""
     row, column = place
     conditions, scale = spec.panels[column], cast(Scale, spec.scales[row])
-    inside = shown(conditions, cells)
+    inside = shown_in_panel(conditions, cells)
     if not inside:
         raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
     marks = [mark for stored in inside for mark in _marks(stored, entries[stored.cell.key], spec.band)]
@@ -150,12 +158,15 @@ def _lines(bound: Overlay, number: int, inside: Cells) -> list[Series]:
 
 
 def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper end of the shading, shapes (checkpoints,), from at least two runs (runs, checkpoints)."""
+    """Lower and upper end of the shading, shapes (checkpoints,), from at least two runs (runs, checkpoints).
+
+    Cut off at 0, as regret is never below in the mean.
+    """
     if band == "quantiles":
         low, high = np.quantile(regret, [0.05, 0.95], axis=0)
         return low, high
     mean, sd = regret.mean(axis=0), regret.std(axis=0, ddof=1)
-    half = {"sd": sd, "quarter_sd": sd / 4, "ci95": intervals.half_width(sd, len(regret), 0.05)}[band]
+    half = {"sd": sd, "quarter_sd": sd / 4, "ci95": intervals.half_width(sd, len(regret), ERROR)}[band]
     return np.maximum(mean - half, 0), mean + half
 
 
@@ -196,7 +207,7 @@ def _share(spec: Spec, name: str, cells: Cells) -> str:
     """The least and the largest share among the cells of each panel, as text."""
     shares = []
     for panel in spec.panels:
-        means = [float(values.mean()) for values in measured(shown(panel, cells), name)]
+        means = [float(values.mean()) for values in measured(shown_in_panel(panel, cells), name)]
         ends = dict.fromkeys(f"{100 * end:.2g}" for end in (min(means), max(means)))
         shares.append(f"{panel['title']}: {' to '.join(ends)} %")
     return f"{QUANTITIES[name]}: {'; '.join(shares)}"

@@ -16,22 +16,21 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, in_rows, labels
-from scripts.drawing.legend import Entry, legend
+from scripts.drawing.legend import Entry, colours_of, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
     SCALES,
     Conditions,
     measured,
-    read,
+    read_spec,
     repeated,
     require_columns,
     require_panels,
     require_words,
 )
-from scripts.drawing.style import colours_of
 
 SHOWS = ("box", "ecdf")
 
@@ -48,8 +47,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         require_panels(self.panels)
-        for name, known in (("value", QUANTITIES), ("shows", SHOWS), ("scale", SCALES)):
-            require_words(name, [getattr(self, name)], known)
+        for name, allowed in (("value", QUANTITIES), ("shows", SHOWS), ("scale", SCALES)):
+            require_words(name, [getattr(self, name)], allowed)
 
     @property
     def axis(self) -> str:
@@ -67,7 +66,7 @@ class Spread:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition, a box or a step curve for each cell. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
     inside = [repeated(conditions, cells) for conditions in spec.panels]
     together = Cells.of(inside)
@@ -92,7 +91,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
 
 def _spreads(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[Spread]:
     values = measured(cells, spec.value)
-    return [Spread(entries[of.cell.key], each.astype(float)) for of, each in zip(cells, values, strict=True)]
+    return [Spread(entries[stored.cell.key], runs.astype(float)) for stored, runs in zip(cells, values, strict=True)]
 
 
 def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int) -> Panel:

@@ -20,10 +20,10 @@ from bandits.arrays import FloatArray
 from bandits.exponents import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.numbers import parameter, whole
-from scripts.drawing.spec import read, require_words
+from scripts.drawing.spec import read_spec, require_words
 
 HEIGHTS = {"values": "distribution function", "differences": "difference from F"}
 
@@ -72,7 +72,7 @@ def feasible(cdf: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray,
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each number of pulls: F, F' and the feasible region of F'. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     law, columns = spec.laws(), min(3, len(spec.panels))
     panels = [_panel(spec, law, panel, height) for height in spec.heights for panel in spec.panels]
     rows = in_rows(panels, columns)

@@ -16,13 +16,11 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows
-from scripts.drawing.legend import Entry, legend
-from scripts.drawing.spec import read
-from scripts.drawing.style import COUNTERPART_COLOUR, dashes
+from scripts.drawing.legend import COUNTERPART_COLOUR, Entry, dashes, legend
+from scripts.drawing.spec import read_spec
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def fit(cells: Cells) -> list[Rate]:
     """One rate for each v, policy and other parameter that varies, from cells with two arms."""
     entries = _legend(cells, {})
     rates = []
-    for (label, v), along in cells.grouped(lambda of: (entries[of.cell.key].label, of.columns["v"])).items():
+    for (label, v), along in cells.grouped(lambda cell: (entries[cell.cell.key].label, cell.columns["v"])).items():
         gaps, pulls = np.array(sorted((_gap(stored), float(stored.pulls[:, 1].mean())) for stored in along)).T
         exponent = intervals.growth_by_octave(1 / gaps, pulls, 0.05)
         rates.append(Rate(along[0].cell.policy.name, label, v, gaps, pulls, *exponent))
@@ -84,12 +82,12 @@ def _gap(stored: Stored) -> float:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each policy (and other parameters that vary): measured pulls, fitted slopes and printed slopes."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     rates = fit(cells)
     entries = dict.fromkeys(_legend(cells, colours).values())
     panels = [_panel([rate for rate in rates if rate.label == entry.label], entry.colour) for entry in entries]
     budgets = ", ".join(
-        f"{words.legend(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
+        f"{words.legend_name(stored.cell.policy)}: ε = {stored.columns['epsilon']:g}, T = {words.horizons([stored])}"
         for stored in (of_policy[0] for of_policy in cells.by("policy").values())
     )
     return Drawing(

@@ -15,12 +15,11 @@ import numpy as np
 from bandits.arrays import FloatArray
 from bandits.guarantees import Scope
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
-from scripts.drawing.spec import Conditions, read, require_columns, require_panels, shown
+from scripts.drawing.spec import Conditions, read_spec, require_columns, require_panels, shown_in_panel
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Curve:
+class _Curve:
     """The upper bound `kept` and the lower bound `least` of one policy at each horizon, shapes (horizons,)."""
 
     entry: Entry
@@ -57,11 +56,11 @@ class Curve:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: lower bounds, and upper bounds for promised transcripts. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
     if not all("epsilon_shown" in stored.rows for stored in cells):
         raise UserError("figure.kind: spending needs bounds on transcripts, which these cells do not record")
-    inside = [shown(panel, cells) for panel in spec.panels]
+    inside = [shown_in_panel(panel, cells) for panel in spec.panels]
     entries = legend(cells, inside, colours, same=lambda stored: stored.cell.horizon)
     panels = [_panel(panel, of_panel, entries) for panel, of_panel in zip(spec.panels, inside, strict=True)]
     return Drawing(
@@ -88,14 +87,14 @@ def _panel(conditions: Conditions, inside: Cells, entries: Mapping[str, Entry]) 
     return Panel(conditions["title"], x, y, marks, words=[curve.words for curve in curves])
 
 
-def _curve(entry: Entry, cells: Cells) -> Curve:
+def _curve(entry: Entry, cells: Cells) -> _Curve:
     ordered = Cells(sorted(cells, key=lambda stored: stored.cell.horizon))
     kept, least = (np.concatenate(ordered.measure(name)) for name in ("epsilon_kept", "epsilon_shown"))
     promised = cells[0].cell.policy.guarantee.scope is Scope.TRANSCRIPT
-    return Curve(entry, promised, np.array([float(stored.cell.horizon) for stored in ordered]), kept, least)
+    return _Curve(entry, promised, np.array([float(stored.cell.horizon) for stored in ordered]), kept, least)
 
 
-def _marks(curve: Curve) -> list[Series]:
+def _marks(curve: _Curve) -> list[Series]:
     """The upper bound if the policy promises the transcript; else the lower bound where it is above 0 and finite,
     and a thin line for the upper bound where the two differ.
     """

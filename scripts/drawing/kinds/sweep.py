@@ -8,7 +8,7 @@ value: regret (the default, at the horizon) or another quantity of the cells, se
 in_turn: true draws a start phase that is never left, in which the order of arms decides regret, as pulling in turn
 scales: [log, log], the scales of x and y, linear or log
 curves: columns that distinguish the curves of one policy
-overlays: a list of bounds, see scripts/drawing/overlays.py
+overlays: a list of bounds, see scripts/drawing/spec.py
 slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
 """
 
@@ -26,23 +26,22 @@ from experiments.cells import QUANTITIES, Values
 from experiments.cells.weighted import plain_runs_suffice
 from experiments.errors import UserError, nearest
 from experiments.means import values_of_mean, weighted_runs_of
-from experiments.store.stored import WORDS, Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import WORDS, Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, even_columns, in_rows, labels
-from scripts.drawing.legend import Entry, legend
+from scripts.drawing.legend import COUNTERPART_COLOUR, PALETTE, Entry, colours_of, dashes, legend
 from scripts.drawing.numbers import quantity
-from scripts.drawing.overlays import Overlay, overlays
 from scripts.drawing.spec import (
     SYMBOLS,
+    Overlay,
     measured,
-    read,
+    overlays,
+    read_spec,
     require_columns,
     require_panels,
     require_words,
-    shown,
+    shown_in_panel,
 )
-from scripts.drawing.style import COUNTERPART_COLOUR, PALETTE, colours_of, dashes
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Spec:
         require_columns(self.panels, self.curves, cells)
         legends: dict[tuple[Any, ...], set[str]] = {}
         for stored in cells:
-            legends.setdefault(self._all_but_x(stored), set()).add(words.legend(stored.cell.policy))
+            legends.setdefault(self._all_but_x(stored), set()).add(words.legend_name(stored.cell.policy))
 
         def label_of(stored: Stored, behind: str) -> str:
             return self._label(stored, legends[self._all_but_x(stored)], behind)
@@ -91,7 +90,7 @@ class Spec:
         def same(stored: Stored) -> Hashable:
             return _number(self.x, stored, cells), stored.exact
 
-        inside = [shown(panel, cells) for panel in self.panels]
+        inside = [shown_in_panel(panel, cells) for panel in self.panels]
         drawn = Cells.of(inside)
         assigned = colours_of((stored.cell.policy for stored in cells), colours)
         entries = legend(drawn, inside, assigned, label_of, same)
@@ -103,8 +102,8 @@ class Spec:
         return (policy.name, *((name, value) for name, value in vars(policy).items() if name != self.x))
 
     def _label(self, stored: Stored, legends: set[str], behind: str) -> str:
-        of = stored.columns
-        label = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(of[name])}" for name in self.curves if name in of)
+        row = stored.columns
+        label = ", ".join(f"{SYMBOLS.get(name, name)} = {_text(row[name])}" for name in self.curves if name in row)
         return label or (next(iter(legends)) if len(legends) == 1 else words.name(stored.cell.policy)) + behind
 
 
@@ -113,7 +112,7 @@ def _own_colour(entry: Entry) -> Entry:
     return replace(entry, colour=PALETTE[colour], number=number)
 
 
-class Curve(NamedTuple):
+class _Curve(NamedTuple):
     """The key of a curve. Exact and simulated numbers of one policy share an entry: a line, and markers beside it."""
 
     entry: Entry
@@ -146,7 +145,7 @@ class Points:
         return intervals.slope(self.x[chosen], self.mean[chosen], 0.05)
 
 
-def points_of(spec: Spec, cells: Cells, colours: Mapping[str, str]) -> list[dict[Curve, Points]]:
+def points_of(spec: Spec, cells: Cells, colours: Mapping[str, str]) -> list[dict[_Curve, Points]]:
     """The points of every curve in each panel. Raises `UserError`."""
     entries = spec.legend(cells, colours)
     return [_points_of_panel(spec, panel, cells, entries) for panel in spec.panels]
@@ -154,13 +153,13 @@ def points_of(spec: Spec, cells: Cells, colours: Mapping[str, str]) -> list[dict
 
 def _points_of_panel(
     spec: Spec, panel: Mapping[str, Any], cells: Cells, entries: Mapping[str, Entry]
-) -> dict[Curve, Points]:
-    found = shown(panel, cells).grouped(lambda stored: Curve(entries[stored.cell.key], stored.exact))
-    if not found:
+) -> dict[_Curve, Points]:
+    curves = shown_in_panel(panel, cells).grouped(lambda stored: _Curve(entries[stored.cell.key], stored.exact))
+    if not curves:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {panel}")
     points = {
         curve: _points(spec, of_curve, [_number(spec.x, stored, cells) for stored in of_curve])
-        for curve, of_curve in found.items()
+        for curve, of_curve in curves.items()
     }
     ends = [end for of_curve in points.values() for end in of_curve.x if math.isfinite(end)]
     if not ends:
@@ -209,7 +208,7 @@ def _text(value: Any) -> str:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: a curve with 95 % intervals for each policy, fitted slopes. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     bounds = overlays(spec.overlays, cells)
     points = points_of(spec, cells, colours)
     number_of_labels = len({curve.entry for of_panel in points for curve in of_panel})
@@ -229,7 +228,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
 def _panel(
     spec: Spec,
     number: int,
-    points: Mapping[Curve, Points],
+    points: Mapping[_Curve, Points],
     bounds: Sequence[Overlay],
     number_of_labels: int,
 ) -> Panel:
@@ -239,9 +238,9 @@ def _panel(
     marks += [_slope(slope, points) for slope in spec.slopes if slope["panel"] == number]
     x_scale, y_scale = cast(list[Scale], spec.scales)
     lines = [
-        f"{curve.entry.label}{', exact,' if curve.exact else ''} goes from {quantity(of.mean[0])} at {of.x[0]:g} "
-        f"to {quantity(of.mean[-1])} at {of.x[-1]:g}"
-        for curve, of in points.items()
+        f"{curve.entry.label}{', exact,' if curve.exact else ''} goes from {quantity(drawn.mean[0])} at {drawn.x[0]:g} "
+        f"to {quantity(drawn.mean[-1])} at {drawn.x[-1]:g}"
+        for curve, drawn in points.items()
     ]
     return Panel(
         spec.panels[number]["title"],
@@ -253,10 +252,10 @@ def _panel(
     )
 
 
-def _marks(points: Mapping[Curve, Points], entry: Entry, middle: int) -> list[Series]:
+def _marks(points: Mapping[_Curve, Points], entry: Entry, middle: int) -> list[Series]:
     """A line for each label; if it has exact points too, its simulated points are markers without a line."""
     look = Look(entry.colour, entry.dashes)
-    exact, simulated = (points.get(Curve(entry, whether)) for whether in (True, False))
+    exact, simulated = (points.get(_Curve(entry, whether)) for whether in (True, False))
     marks = [] if exact is None else [Series(exact.x, exact.mean, look, entry.label)]
     if simulated is not None:
         beside = replace(look, marker=entry.marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
@@ -273,15 +272,15 @@ def _bound(overlay: Overlay, place: int, curves: Iterable[Points]) -> Series:
     return Series(x, y, Look(COUNTERPART_COLOUR, dashes(place), width=0.9), overlay.label)
 
 
-def curve_of(points: Mapping[Curve, Points], policy: str) -> tuple[Entry, Points]:
+def curve_of(points: Mapping[_Curve, Points], policy: str) -> tuple[Entry, Points]:
     """The curve of a policy in a panel, of which a slope is fitted. Raises `UserError`."""
-    of_policy = {of.cells[0].cell.policy.name: (curve.entry, of) for curve, of in points.items()}
+    of_policy = {drawn.cells[0].cell.policy.name: (curve.entry, drawn) for curve, drawn in points.items()}
     if policy not in of_policy:
         raise UserError(f"figure.slopes: {policy} is not in the panel; {nearest(policy, of_policy)}")
     return of_policy[policy]
 
 
-def _slope(slope: Mapping[str, Any], points: Mapping[Curve, Points]) -> Series:
+def _slope(slope: Mapping[str, Any], points: Mapping[_Curve, Points]) -> Series:
     (entry, curve), (low, high) = curve_of(points, slope["policy"]), slope["between"]
     exponent, *interval = curve.slope(low, high)
     middle = np.sqrt(low * high)

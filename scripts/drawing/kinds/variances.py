@@ -19,10 +19,10 @@ from bandits.mechanisms.hybrid import hybrid_variances
 from bandits.mechanisms.path_tree import path_variances
 from bandits.mechanisms.tree import tree_variances
 from experiments.errors import UserError
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, labels
 from scripts.drawing.numbers import quantity, whole
-from scripts.drawing.spec import read, require_words
+from scripts.drawing.spec import read_spec, require_words
 
 SHOWS = {"sums": Axis("items n"), "mean": Axis("items T that a tree is made for", "log")}
 MOST = 1 << 24  # items, whose variances fit into memory
@@ -58,7 +58,7 @@ class Spec:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each entry of `panels`, with a curve for each tree. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     panels = [_panel(panel, spec.epsilon) for panel in spec.panels]
     return Drawing(
         title=spec.title,
@@ -83,4 +83,4 @@ def _curve(variances: Variances, shows: str, items: int, epsilon: float) -> tupl
     if shows == "sums":
         return np.arange(1.0, items + 1), variances(items, epsilon)
     made_for = [1 << level for level in range(1, items.bit_length())]
-    return np.array(made_for, dtype=float), np.array([variances(of, epsilon).mean() for of in made_for])
+    return np.array(made_for, dtype=float), np.array([variances(size, epsilon).mean() for size in made_for])

@@ -22,13 +22,19 @@ import numpy as np
 from experiments.cells import QUANTITIES
 from experiments.contests import contest, entitled, standings
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
-from scripts.drawing.legend import Entry, legend
-from scripts.drawing.spec import Promise, measured, read, require_columns, require_panels, require_words, shown
-from scripts.drawing.style import marker
+from scripts.drawing.legend import Entry, legend, marker
+from scripts.drawing.spec import (
+    Promise,
+    measured,
+    read_spec,
+    require_columns,
+    require_panels,
+    require_words,
+    shown_in_panel,
+)
 
 SIZE = 9  # of a mark, in points
 PALE = 0.3
@@ -62,38 +68,28 @@ class Spec:
             allowed = "numbers above 0 with a promise, and none without"
             raise UserError(f"figure.epsilons: must be {allowed}, got {self.epsilons}")
 
-    def wins(self, cells: Cells) -> list[Win]:
-        """Who wins where in a panel."""
+    def rivals(self, cells: Cells) -> dict[tuple[int, float], Cells]:
+        """Who is compared in a panel at every horizon and epsilon: private policies, or those that keep the promise."""
         if self.promise is None:
-            return wins(cells, self.value)
-        return promised_wins(cells, self.value, Promise.of(self.promise, "promise"), self.epsilons)
+            return _private(cells).grouped(_place)
+        promise = Promise.of(self.promise, "promise")
+        return {
+            (horizon, epsilon): entitled(there, promise.at(epsilon))
+            for (horizon,), there in cells.by("horizon").items()
+            for epsilon in self.epsilons
+        }
 
 
-def wins(cells: Cells, value: str) -> list[Win]:
-    """The winner among private policies at every horizon and epsilon that at least two cells have."""
-    return _wins(_private(cells).grouped(_place), value)
-
-
-def promised_wins(cells: Cells, value: str, promise: Promise, epsilons: Sequence[float]) -> list[Win]:
-    """The winner at every horizon and each of the `epsilons`, among policies whose guarantee implies `promise`."""
-    places = {
-        (horizon, epsilon): entitled(there, promise.at(epsilon))
-        for (horizon,), there in cells.by("horizon").items()
-        for epsilon in epsilons
-    }
-    return _wins(places, value)
-
-
-def _wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
-    """The winners where some policy takes part; all intervals of a panel hold simultaneously."""
+def wins(places: Mapping[tuple[int, float], Cells], value: str) -> list[Win]:
+    """The winners where two cells are compared and one takes part; all intervals of a panel hold simultaneously."""
     contests = {place: rivals for place, rivals in sorted(places.items()) if len(rivals) > 1}
     cells = Cells.of(contests.values())
     measured(cells, value)
-    found = standings(cells, value) if cells else {}
+    ranked = standings(cells, value) if cells else {}
     named = {stored.cell.key: stored for stored in cells}
     made = []
     for place, rivals in contests.items():
-        best = contest(found[stored.cell.key] for stored in rivals).best
+        best = contest(ranked[stored.cell.key] for stored in rivals).best
         made += [Win(*place, named[best[0].key], clear=len(best) == 1)] if best else []
     return made
 
@@ -108,22 +104,23 @@ def _place(stored: Stored) -> tuple[int, float]:
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
     """A panel for each condition: a mark at each horizon and epsilon, of the policy that wins. Raises `UserError`."""
-    spec = read(Spec, config)
+    spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
-    rivals = [_private(shown(panel, cells)) for panel in spec.panels]
-    found = [spec.wins(of_panel) for of_panel in rivals]
-    for panel, of_panel in zip(spec.panels, found, strict=True):
+    rivals = [_private(shown_in_panel(panel, cells)) for panel in spec.panels]
+    places = [spec.rivals(of_panel) for of_panel in rivals]
+    won = [wins(of_panel, spec.value) for of_panel in places]
+    for panel, of_panel in zip(spec.panels, won, strict=True):
         if not of_panel:
             raise UserError(f"figure.panels: no two private policies of the panel {panel} share horizon and epsilon")
-    entries = legend(_private(cells), rivals, colours, words.name_of, _place)
-    looks = _looks(entries[win.best.cell.key] for of_panel in found for win in of_panel)
+    entries = legend(_private(cells), rivals, colours, words.label_of, _place)
+    looks = _looks(entries[win.best.cell.key] for of_panel in won for win in of_panel)
     panels = [
-        _panel(panel["title"], of_panel, entries, looks) for panel, of_panel in zip(spec.panels, found, strict=True)
+        _panel(panel["title"], of_panel, entries, looks) for panel, of_panel in zip(spec.panels, won, strict=True)
     ]
     rows = in_rows(panels, columns := even_columns(len(panels)))
     return Drawing(
         title=spec.title,
-        caption=[f"{words.runs(cells)} runs; pale: others are recommended too"],
+        caption=[f"{words.runs(cells)} runs; pale: others are recommended too", *_not_run(places, entries)],
         shown=f"the policy of the least risk ({QUANTITIES[spec.value]}) at each horizon and ε, logarithmic axes",
         rows=rows,
         size=(1.2 + 2.4 * columns, 0.6 + 2.6 * len(rows)),
@@ -131,26 +128,38 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     )
 
 
+def _not_run(places: Sequence[Mapping[tuple[int, float], Cells]], entries: Mapping[str, Entry]) -> list[str]:
+    """The policies that no panel, or not all, can compare at some horizon."""
+    run = (
+        (entries[stored.cell.key].label, horizon, number)
+        for number, of_panel in enumerate(places)
+        for (horizon, _), rivals in of_panel.items()
+        for stored in rivals
+    )
+    missing = words.not_run(run, "panels")
+    return [f"not run: {'; '.join(missing)}"] if missing else []
+
+
 def _looks(winners: Iterable[Entry]) -> dict[Entry, Look]:
     """A look for each winner; labels of one colour differ in their markers, the first is a square, as it fills best."""
     looks: dict[Entry, Look] = {}
     for entry in dict.fromkeys(winners):
-        number = sum(known.colour == entry.colour for known in looks)
+        number = sum(other.colour == entry.colour for other in looks)
         shape = marker((number + 1) % 2 if number < 2 else number)
         looks[entry] = Look(entry.colour, "none", shape, marker_size=SIZE)
     return looks
 
 
-def _panel(title: str, found: Sequence[Win], entries: Mapping[str, Entry], looks: Mapping[Entry, Look]) -> Panel:
+def _panel(title: str, wins: Sequence[Win], entries: Mapping[str, Entry], looks: Mapping[Entry, Look]) -> Panel:
     groups: dict[tuple[Entry, bool], list[Win]] = {}
-    for win in found:
+    for win in wins:
         groups.setdefault((entries[win.best.cell.key], win.clear), []).append(win)
     marks = []
     for (entry, clear), of_entry in sorted(groups.items(), key=lambda group: not group[0][1]):
         x = np.array([win.horizon for win in of_entry], dtype=float)
         y = np.array([win.epsilon for win in of_entry])
         marks.append(Series(x, y, looks[entry] if clear else replace(looks[entry], opacity=PALE), entry.label))
-    horizons, epsilons = [win.horizon for win in found], [win.epsilon for win in found]
+    horizons, epsilons = [win.horizon for win in wins], [win.epsilon for win in wins]
     lines = [
         f"{entry.label} at {', '.join(f'T = {win.horizon:g}, ε = {win.epsilon:g}' for win in of_entry)}"
         + ("" if clear else ", not clearly")

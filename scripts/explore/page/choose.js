@@ -78,7 +78,20 @@ function answerFor(results, kind, arms, horizon, trust, delta, epsilon) {
   const { sizes, answers } = results.content.answers;
   const size = sizes.find((of) => of.kind === kind && of.arms === arms && of.horizon === horizon);
   const number = trust < 0 ? size?.none : size?.trusts[trust][delta].findLast(([from]) => from <= epsilon * (1 + 1e-9))?.[1];
-  return number === undefined ? undefined : answers[number];
+  if (number === undefined) return undefined;
+  const answer = rowOf(answers, number);
+  return { ...answer, contests: summedUp(answer.contests) };
+}
+
+/**
+ * One row of a table that is kept by columns.
+ * @template {Record<string, any>} Row
+ * @param {Columns<Row>} columns
+ * @param {number} number
+ * @returns {Row}
+ */
+function rowOf(columns, number) {
+  return /** @type {Row} */ (Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[number]])));
 }
 
 /** @typedef {{instance: string, cells: number[], risks: Map<number, number>, best: Set<number>, typical: number | null, out: [number, string][]}} Contest */
@@ -91,10 +104,11 @@ function answerFor(results, kind, arms, horizon, trust, delta, epsilon) {
  */
 function contestsOf(results, answer) {
   return answer.contests.map((number) => {
-    const { rivals, risks, best, typical, out } = results.content.answers.contests[number];
-    const of = new Map(summedUp(rivals).map((cell, place) => [cell, risks[place] ?? Infinity]));
+    const { rivals, risks, best, typical, out } = rowOf(results.content.answers.contests, number);
+    const there = summedUp(rivals);
+    const of = new Map(there.map((cell, place) => [cell, risks[place] ?? Infinity]));
     const cells = [...of.keys()].sort((a, b) => Number(of.get(a)) - Number(of.get(b)) || results.final(a).mean - results.final(b).mean);
-    return { instance: results.fact("instance", cells[0] ?? out[0][0]), cells, risks: of, best: new Set(best), typical, out };
+    return { instance: results.fact("instance", cells[0] ?? out[0][0]), cells, risks: of, best: new Set(best.map((place) => there[place])), typical: typical === null ? null : there[typical], out };
   });
 }
 

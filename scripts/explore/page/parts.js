@@ -182,7 +182,7 @@ function keptControl(old, control) {
   if (!fresh || !field?.parentElement) return control;
   const entered = field.value === field.dataset.drawn;
   if (entered && field.value !== fresh.value) field.value = fresh.value;
-  field.dataset.drawn = fresh.value;
+  field.dataset.drawn = fresh.dataset.drawn ?? ""; // not its text, which may be typed and not yet entered
   for (const name of ["list", "aria-describedby"]) {
     const value = fresh.getAttribute(name);
     if (value === null) field.removeAttribute(name);

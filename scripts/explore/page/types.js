@@ -29,12 +29,19 @@
  */
 
 /**
- * `trusts` has for each trust model and δ the ε from which on an answer holds, and its number; `rivals` are cells, as
- * differences, and `out` says why a cell takes no part.
- * @typedef {{twice: number, fewest: number, names: string[], answers: Answer[],
+ * A table by columns.
+ * @template {Record<string, any>} Row
+ * @typedef {{[Name in keyof Row]: Row[Name][]}} Columns
+ */
+
+/**
+ * `trusts` has for each trust model and δ the ε from which on an answer holds, and its number; `rivals` are cells, and
+ * `contests` of an answer numbers, both as differences; `best` and `typical` are places in `rivals`, and `out` says why
+ * a cell takes no part.
+ * @typedef {{twice: number, fewest: number, names: string[], answers: Columns<Answer>,
  *   sizes: {kind: string, arms: number, horizon: number, none: number, trusts: [number, number][][][]}[],
- *   contests: {rivals: number[], risks: (number | null)[], best: number[], typical: number | null,
- *   out: [number, string][]}[]}} Answers
+ *   contests: Columns<{rivals: number[], risks: (number | null)[], best: number[], typical: number | null,
+ *   out: [number, string][]}>}} Answers
  */
 
 /**

@@ -1,0 +1,66 @@
+"""The files of this repository that its modules depend on, found by their imports."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from experiments.config.compose import REPOSITORY
+
+OURS = ("bandits", "experiments", "scripts")
+
+
+def files_of_ours(modules: Iterable[str]) -> list[Path]:
+    """The files of `modules` of this repository and of all that they import, directly or not, wherever they do so.
+
+    A package that looks for its modules (`iter_modules`) depends on all of them. The package that a module is in does
+    not count unless it is imported itself, nor do imports for types alone.
+    """
+    waiting, files = list(modules), dict[str, Path]()
+    while waiting:
+        name = waiting.pop()
+        file = _file_of(name)
+        if name not in files and file is not None:
+            files[name] = file
+            waiting += _used(name)
+    return sorted(set(files.values()))
+
+
+@cache
+def _file_of(name: str) -> Path | None:
+    """The file of a module of this repository; None for anything else, as a name in a module."""
+    if name.partition(".")[0] not in OURS:
+        return None
+    place = REPOSITORY.joinpath(*name.split("."))
+    files = (place / "__init__.py", place.parent / f"{place.name}.py")
+    return next((file for file in files if file.is_file()), None)
+
+
+@cache
+def _used(name: str) -> list[str]:
+    """What the import statements of a module name, as modules or as names in them, or all modules in its folder."""
+    file = _file_of(name)
+    assert file is not None
+    is_package, nodes = file.name == "__init__.py", list(_nodes(ast.parse(file.read_bytes())))
+    package, used = name if is_package else name.rpartition(".")[0], list[str]()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            used += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            used += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    if is_package and any(isinstance(node, ast.Attribute) and node.attr == "iter_modules" for node in nodes):
+        used += [f"{name}.{inner.stem}" for inner in file.parent.iterdir()]
+    return used
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a tree, without those in `if TYPE_CHECKING`."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for below in ast.iter_child_nodes(node):
+            if not (isinstance(below, ast.If) and ast.unparse(below.test) == "TYPE_CHECKING"):
+                waiting.append(below)
