@@ -84,7 +84,7 @@ def failure() -> float:
 def plans() -> dict[str, list[Request]]:
     """The requests of every experiment, by its name."""
     composer = Composer()
-    return {name: plan([f"+experiment={name}"], composer).requests for name in composer.choices("experiment")}
+    return {name: plan([[f"+experiment={name}"]], composer)[0].requests for name in composer.choices("experiment")}
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_a_users_broken_files_are_named(call, tmp_path, monkeypatch, yaml, named
 def test_where_nothing_can_be_written_nothing_is_simulated(call, tmp_path, monkeypatch, folder):
     (tmp_path / "file").touch()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("experiments.simulate.complete.run_on", lambda *_: pytest.fail("simulated in vain"))
+    monkeypatch.setattr("experiments.simulate.runners.Processes.run", lambda *_: pytest.fail("simulated in vain"))
     outcome = call("replications=1", "horizon=100", f"results_dir={folder}")
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
@@ -123,7 +123,7 @@ def test_a_sweep_is_stored_once_and_not_computed_twice(call, tmp_path, monkeypat
     assert (first.code, first.err) == (0, "")  # no progress bar where there is no terminal
     assert "8 simulated (16 replications" in first.out
     assert len(list(tmp_path.glob("c?/*.parquet"))) == 8
-    monkeypatch.setattr("experiments.simulate.complete.run_on", lambda *_: pytest.fail("simulated again"))
+    monkeypatch.setattr("experiments.simulate.runners.Processes.run", lambda *_: pytest.fail("simulated again"))
     assert "8 stored already, 0 simulated" in call(*sweep).out
 
 
@@ -171,7 +171,7 @@ def test_interrupted_runs_say_so(call, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.simulate.complete.run_on", interrupt)
+    monkeypatch.setattr("experiments.simulate.runners.Processes.run", interrupt)
     outcome = call("horizon=1e4", f"results_dir={tmp_path}")
     assert outcome.code == 130
     assert "interrupted" in outcome.err

@@ -281,7 +281,7 @@ def test_transcript_bound_counts_whole_revisions():
         assert x >= 2 or min(x / 16, 3 / 32 * math.floor(x)) <= x / 16
         assert x < 2 or 3 / 32 * math.floor(x) >= x / 16
     assert 3 / 32 * math.floor(1.9) < 1.9 / 16
-    assert wang2024.transcript_lower_bound(20.0, 0.0, 1000, 1.0, 0.1) == 0.0  # x = 0.13
+    assert wang2024.two_armed_transcript_lower_bound(20.0, 0.0, 1000, 1.0, 0.1) == 0.0  # x = 0.13
 
 
 def test_horizons_of_the_transcript_bound_are_those_of_the_proof():
@@ -293,10 +293,10 @@ def test_horizons_of_the_transcript_bound_are_those_of_the_proof():
 
     for horizon in (2000, 2150, 2200, 3000):
         if needed(horizon) <= horizon / 2:
-            assert wang2024.transcript_lower_bound(epsilon, 0.0, horizon, scale, power) > 0
+            assert wang2024.two_armed_transcript_lower_bound(epsilon, 0.0, horizon, scale, power) > 0
         else:
             with pytest.raises(ParameterError, match="horizon"):
-                wang2024.transcript_lower_bound(epsilon, 0.0, horizon, scale, power)
+                wang2024.two_armed_transcript_lower_bound(epsilon, 0.0, horizon, scale, power)
     assert needed(2000) > 1000
     assert needed(3000) < 1500
 

@@ -1,6 +1,5 @@
 """Hostile arguments, files and environments: an error of one line, or no effect."""
 
-import errno
 import itertools
 import subprocess
 import sys
@@ -18,10 +17,9 @@ from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.config.values import shown
+from experiments.errors import shown
 from experiments.status import main as status
-from experiments.store import complete_places, leases
-from experiments.store.leases import Leases
+from experiments.store import places_of_plan
 from experiments.store.theorems import imported
 from tests import forked
 
@@ -62,7 +60,7 @@ def test_words_that_are_wrong(call):
 
 def test_a_folder_may_have_any_letters(call, tmp_path):
     assert call(*SMALL, f"results_dir={tmp_path}/é 漢").code == 0
-    (place,) = [asked.results for asked in [plan([f"results_dir={tmp_path}/é"], Composer())]]
+    (place,) = [asked.results for asked in [plan([[f"results_dir={tmp_path}/é"]], Composer())[0]]]
     assert place == tmp_path / "é"
 
 
@@ -185,9 +183,9 @@ def test_load_refuses_wrong_types(tmp_path):
 
 
 def test_the_proposed_command_runs(tmp_path):
-    asked = plan(["horizon=100", "plan=true", f"results_dir={tmp_path}", "published_dir=null"], Composer())
+    asked = plan([["horizon=100", "plan=true", f"results_dir={tmp_path}", "published_dir=null"]], Composer())[0]
     with pytest.raises(UserError, match=r"run: python -m experiments\.run horizon=100 results_dir="):
-        complete_places(asked)
+        places_of_plan(asked)
 
 
 def test_a_folder_without_results_has_no_status(call, tmp_path):
@@ -223,24 +221,6 @@ def test_an_audit_says_what_is_too_much(call, word):
     refused(
         call(*given, *word.split(), main=audit), {"horizon=1e14": "memory"}.get(word, "runs" if "runs" in word else key)
     )
-
-
-def test_a_full_disk_leaves_no_lease(tmp_path, monkeypatch):
-    """A lease that remains after a failed write would make the next process wait a minute in vain."""
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    one = Leases(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(leases.Path, "write_text", full)
-        assert one.take("cell")
-    assert list(tmp_path.iterdir()) == []
-    with monkeypatch.context() as patch:
-        patch.setattr(leases.os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
-        assert Leases(tmp_path).take("cell")
-        assert not Leases(tmp_path).take("cell")
-    assert [path.name for path in tmp_path.iterdir()] == ["cell.lease"]
 
 
 # ---- environment
@@ -312,8 +292,7 @@ def test_closed_streams_are_silent(tmp_path):
 
 
 def test_a_style_of_the_user_changes_no_figure():
-    from scripts.drawing.look import own_look
-    from scripts.drawing.settings import RC_PARAMS
+    from scripts.drawing.render import RC_PARAMS, own_look
 
     with mpl.rc_context({"axes.facecolor": "red", "lines.markersize": 99, "font.family": "monospace"}):
         with own_look():

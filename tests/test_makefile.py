@@ -16,8 +16,8 @@ TARGETS += ["audit", "mutants", "bench", "clean"]
 
 
 def recipe(*words):
-    """The commands of a target, one line each; without the variables by which `make test` speaks to another make."""
-    alone = {name: value for name, value in os.environ.items() if not re.fullmatch("MAKE.*|MFLAGS", name)}
+    """The commands of a target, one line each; without what `make test ARGS=...` tells another make."""
+    alone = {name: value for name, value in os.environ.items() if not re.fullmatch("MAKE.*|MFLAGS|ARGS|FIG", name)}
     ended = subprocess.run(["make", "-n", *words], cwd=REPOSITORY, capture_output=True, text=True, env=alone)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.replace("\\\n", "").splitlines()
@@ -79,6 +79,7 @@ def test_targets_get_figures_and_further_words():
         ["scripts.check_figures", *one],
         ["scripts.bench.guard"],
     ]
+    assert ["experiments.claims", "strict=true"] in words("check")
 
 
 def test_quick_runs_neither_slow_tests_nor_a_browser():

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from experiments.config.compose import REPOSITORY
@@ -247,8 +248,8 @@ def test_a_new_paper_is_known_by_being_there(copy):
     accepted = copy.call("scripts.check_figures", "-m", EXPERIMENTS, "accept=true", "runner.workers=1")
     assert "4 figures became their baselines: 0 failed" in accepted
     assert "0 different" in copy.call("scripts.check_figures", "-m", EXPERIMENTS, "runner.workers=1")
-    colours = (copy.folder / "tests" / "baselines" / "invented2026" / "fig01.artists.csv").read_text()
-    assert "#123456" in colours
+    rows = pd.read_parquet(copy.folder / "tests" / "baselines" / "figures.parquet")
+    assert rows.look[rows.figure == "invented2026/fig01"].str.startswith("#123456").any()
     assert "4 experiments, 0 gaps" in copy.call("scripts.report", "-m", EXPERIMENTS, "runner.workers=1")
     page = (copy.folder / "report" / "paper-invented2026.html").read_text()
     for words in ("Nobody and Noone (2026)", "On Guessing, Journal of Inventions", "two is one", "Often guess"):
@@ -264,7 +265,7 @@ def test_its_docs_are_written(copy):
         "from experiments.store import RESULTS, Store\n"
         "from scripts.docs import __main__ as docs\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"
-        "print(docs.claims_page(judge_claims(chosen, Results(Composer()))))\n"
+        "print(docs.claims_page(list(judge_claims(chosen, Results(Composer())))))\n"
         "print(docs.errata_page(errata()))\n"
     )
     (copy.folder / "write.py").write_text(code)

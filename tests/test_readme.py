@@ -1,5 +1,6 @@
 """All commands of README.md and docs/reference.md work and print the numbers shown; both list every key."""
 
+import ast
 import dataclasses
 import importlib
 import re
@@ -41,8 +42,11 @@ WRITTEN = (  # by hand
     "docs/deploy.md",
     "docs/long_runs.md",
     "docs/machines.md",
+    "docs/theorems.md",
     "paper.md",
+    *sorted(path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "bandits").rglob("*.md")),
 )
+GENERATED = ("api", "atlas", "claims", "errata", "glossary", "performance", "privacy")  # pages of docs/
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + REFERENCE + LONG_RUNS, flags=re.MULTILINE | re.DOTALL)
 PYTHON = ".venv/bin/python"
 COMMANDS = list(
@@ -55,6 +59,7 @@ COMMANDS = list(
     )
 )
 MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
+WORKERS = re.compile(r"-m (experiments\.(run|audit|check|reproduce)|scripts\.(figures|check_figures|report)) ")
 TYPED: set[str] = set()  # commands that ran in the folder of the tests
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 EXAMPLES = [text for language, text in BLOCKS if language == "python" and "# mine/" not in text]
@@ -100,9 +105,10 @@ def shell(folder, command, *more):
 
 
 def kept_small(command):
-    """Words that make a command quick."""
+    """Words that make a command quick: few runs, and, but for one command, in its own process."""
+    alone = ["runner.workers=1"] if WORKERS.search(command) and command != COMMANDS[1] else []
     if "+experiment=mine" in command:  # it is small, and later commands read its results
-        return []
+        return alone
     if command.endswith("experiments.claims"):  # tests/experiments/claims/test_claims_stored.py judges them all
         return ["paper=azize2022"]
     if "exact_against_simulated" in command:
@@ -110,7 +116,7 @@ def kept_small(command):
     if "experiments.store remove" in command:  # results of earlier commands
         return ["horizon=20000"]
     simulates = "experiments.run" in command or ("horizon=" in command and "experiments.audit" not in command)
-    return ["horizon=20000", "replications=2"] if simulates else []
+    return [*alone, *(["horizon=20000", "replications=2"] if simulates else [])]
 
 
 def test_the_example_is_complete():
@@ -241,15 +247,46 @@ def anchors(text):
 
 
 def test_links_have_targets():
-    for name in WRITTEN:
-        file = REPOSITORY / name
+    pages = [REPOSITORY / name for name in (*WRITTEN, *(f"docs/{name}.md" for name in GENERATED))]
+    assert {*pages} >= {*(REPOSITORY / "docs").glob("*.md")} - {REPOSITORY / "docs" / "floats.md"}
+    for file in pages:
         text = file.read_text()
         for link in re.findall(r"\]\(([^)]+)\)", text) + re.findall(r"^\[.*\]: (\S+)$", text, flags=re.MULTILINE):
             if not link.startswith("http"):
                 path, _, anchor = link.partition("#")
                 target = (file.parent / path).resolve() if path else file
-                assert target.exists(), link
-                assert not anchor or anchor in anchors(target.read_text()), link
+                assert target.exists(), f"{file}: {link}"
+                assert not anchor or anchor in anchors(target.read_text()), f"{file}: {link}"
+
+
+def test_proofs_stand_beside_the_code_that_names_them():
+    """Each page of theorems has a module of its name, which names it; a docstring names no page that is not there."""
+    package = REPOSITORY / "bandits"
+    pages = set(package.rglob("*.md"))
+    assert len(pages) > 10
+    sources = {path: path.read_text() for path in package.rglob("*.py")}
+    for page in pages:
+        assert page.name in (ast.get_docstring(ast.parse(sources[page.with_suffix(".py")])) or ""), page
+    for path, source in sources.items():
+        for name in re.findall(r"[\w/]+\.md\b", source):
+            assert (REPOSITORY if "/" in name else path.parent).joinpath(name).exists(), f"{path}: {name}"
+
+
+def test_the_index_of_theorems_leads_to_each():
+    """A line of docs/theorems.md for each number, under a link to the page that states it, and no number twice."""
+    index = (REPOSITORY / "docs" / "theorems.md").read_text()
+    page, lines = "", {}
+    for line in index.splitlines():
+        page = (re.findall(r"\(\.\./(bandits/[\w/]+\.md)\)", line) or [page])[0]
+        lines |= dict.fromkeys(re.findall(r"\b\d+\.\d\b", line.partition(":")[0]), page)
+    stated = [
+        (number, name)
+        for name in WRITTEN
+        if name.startswith("bandits/")
+        for number in re.findall(r"^\*\*(\d+\.\d)\b", (REPOSITORY / name).read_text(), flags=re.MULTILINE)
+    ]
+    assert lines == dict(stated)
+    assert len(lines) == len(stated) > 40
 
 
 ROWS = [  # the words in the first column of the tables in the reference, each with its row
@@ -343,7 +380,7 @@ def test_printed_constants_do_not_finish_an_epoch():
 
 @pytest.mark.slow
 def test_local_pulls_grow_with_twice_the_printed_exponent():
-    fitted = rates.fit(stored_cells(plan(["+experiment=tao2022/rates"], Composer())))
+    fitted = rates.fit(stored_cells(plan([["+experiment=tao2022/rates"]], Composer())[0]))
     assert len(fitted) == 4
     for rate in fitted:
         assert abs(rate.exponent - rate.consistent) < 0.1

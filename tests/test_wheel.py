@@ -73,7 +73,7 @@ def test_it_works_alone(wheel):
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     assert printed[0] == str(wheel / "bandits" / "__init__.py")
     assert printed[1] == "5000 None None"
-    others = distributions(PROJECT["optional-dependencies"]["experiments"])
+    others = distributions(PROJECT["optional-dependencies"]["experiments"]) - distributions(PROJECT["dependencies"])
     modules = {name for name, of in packages_distributions().items() if others & {one.lower() for one in of}}
     assert {"hydra", "pandas", "matplotlib"} <= modules
     assert modules & set(printed[2].split()) == set()
@@ -127,6 +127,7 @@ def test_pip_installs_it_with_its_types(wheel, tmp_path, form):
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--ignore-installed"]
     subprocess.run([*pip, "--no-build-isolation", file], check=True, cwd=tmp_path, stdout=subprocess.PIPE)
     assert (site / "bandits" / "py.typed").exists()
+    assert (site / "bandits" / "guarantees.md").exists()  # the proofs
     (tmp_path / "consumer.py").write_text(CONSUMER)
     printed = subprocess.run([python, "consumer.py"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert printed == f"{bandits.__version__} 5000\n"
@@ -150,3 +151,16 @@ def test_every_file_names_the_same_version():
     cited = re.search(r"^version: (.*)$", (REPOSITORY / "CITATION.cff").read_text(), flags=re.MULTILINE)
     assert cited is not None
     assert cited[1] == json.loads((REPOSITORY / "codemeta.json").read_text())["version"] == bandits.__version__
+
+
+def test_workflows_have_least_permissions_and_pinned_actions():
+    """An action is code of others: a tag can be moved, the hash of a commit cannot."""
+    for file in (REPOSITORY / ".github" / "workflows").iterdir():
+        workflow = file.read_text()
+        assert re.search(r"^permissions:\n  contents: read$", workflow, flags=re.MULTILINE), file
+        assert set(re.findall(r"^ +(\w+): write", workflow, flags=re.MULTILINE)) <= {"contents"}, file
+        used = re.findall(r"uses: (.*)", workflow)
+        assert used, file
+        assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)] == []
+        assert workflow.count("persist-credentials: false") == workflow.count("uses: actions/checkout@")
+    assert "contents: write" not in (REPOSITORY / ".github" / "workflows" / "test.yml").read_text()

@@ -1,4 +1,4 @@
-"""Implications between promises (docs/theorems.md, section 6), tested on laws that could refute them."""
+"""Implications between promises (guarantees.md, section 6), tested on laws that could refute them."""
 
 import itertools
 import math

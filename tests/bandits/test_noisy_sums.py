@@ -1,4 +1,4 @@
-"""Costs of noisy sums (docs/theorems.md, 8.1): against searches, closed forms and exact probabilities."""
+"""Costs of noisy sums (noisy_sums.md, 8.1): against searches, closed forms and exact probabilities."""
 
 import itertools
 import math

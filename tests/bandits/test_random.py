@@ -49,8 +49,8 @@ def test_an_edited_source_gets_machine_code_of_its_own(tmp_path):
     package = tmp_path / "bandits"
     shutil.copytree(REPOSITORY / "bandits", package, ignore=shutil.ignore_patterns("__pycache__"))
     noise = package / "mechanisms" / "laplace.py"
-    command = "from bandits.loops.stopping import noise; import numpy as np; r = np.random.default_rng(1)\n"
-    command += "print([noise(20.0, r) for _ in range(5)])"
+    command = "from bandits.loops.stopping import stopping_noise; import numpy as np; r = np.random.default_rng(1)\n"
+    command += "print([stopping_noise(20.0, r) for _ in range(5)])"
 
     def printed() -> str:
         run = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)

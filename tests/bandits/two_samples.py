@@ -1,9 +1,13 @@
-"""Test whether two simulations of the same quantity have the same law, and that the quantity really varies."""
+"""Test whether two simulations of a quantity that varies have the same law, or one has a mean, on as few runs as do."""
+
+import math
 
 import numpy as np
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, norm
 
 MOST = 0.9  # an outcome varies if its most frequent value has at most this share
+PLAIN = 0.1  # p-values above which a quarter of the runs is enough
+FEWEST = 100  # runs of that quarter
 
 
 def varies(values):
@@ -12,14 +16,59 @@ def varies(values):
     return counts.max() <= MOST * counts.sum()
 
 
+def _of_columns(first, second):
+    """The least p-value of a Kolmogorov-Smirnov test of each column, and whether a column varies in both samples."""
+    first, second = (np.asarray(sample, dtype=float).reshape(len(sample), -1) for sample in (first, second))
+    assert first.shape[1] == second.shape[1]
+    pairs = list(zip(first.T, second.T, strict=True))
+    return min(ks_2samp(*pair, method="asymp").pvalue for pair in pairs), any(all(map(varies, pair)) for pair in pairs)
+
+
 def assert_same_law(first, second, failure):
     """Compare two samples, shapes (runs, columns), by a Kolmogorov-Smirnov test of each column at level `failure`.
 
     At least one column must vary in both samples, since two loops also agree if they make no choice at all, for example
     before any arm is eliminated. Ties make the test conservative.
     """
-    first, second = (np.asarray(sample, dtype=float).reshape(len(sample), -1) for sample in (first, second))
-    assert first.shape[1] == second.shape[1]
-    for one, other in zip(first.T, second.T, strict=True):
-        assert ks_2samp(one, other, method="asymp").pvalue > failure
-    assert any(varies(one) and varies(other) for one, other in zip(first.T, second.T, strict=True)), "nothing varies"
+    least, vary = _of_columns(first, second)
+    assert least > failure
+    assert vary, "nothing varies"
+
+
+def assert_same_law_of(draw, runs, failure):
+    """Draw and compare two samples as `assert_same_law` does: `draw(run)` returns a row of each. Returns both.
+
+    A quarter of the runs is enough if no column has a p-value below `PLAIN` by then and the last one varies. Else all
+    are drawn, and only they can fail, so that this happens by chance no more often than `failure`. A difference D that
+    n runs show at 1e-9 has p = 2 exp(-D^2 n / 4) = 0.01 after a quarter: the chance to see a shift of normal values
+    falls by 2 % at most.
+    """
+
+    def judge(rows):
+        first, second = (np.array(sample).reshape(len(rows), -1) for sample in zip(*rows, strict=True))
+        least, vary = _of_columns(first, second)
+        return least, vary and varies(first[:, -1]) and varies(second[:, -1])
+
+    first, second = map(np.array, zip(*_drawn(draw, runs, judge), strict=True))
+    assert_same_law(first, second, failure)
+    return first, second
+
+
+def assert_mean_of(draw, expected, runs, failure):
+    """Draw values by `draw(run)`, a row each, in the same two stages: their means must be `expected`."""
+
+    def least(rows):
+        values = np.array(rows)
+        errors = values.std(axis=0) / math.sqrt(len(values))
+        return (2 * norm.sf(np.abs(values.mean(axis=0) - expected) / errors)).min(), True
+
+    assert least(_drawn(draw, runs, least))[0] > failure
+
+
+def _drawn(draw, runs, judge):
+    """A quarter of the runs, or all: `judge(rows)` gives the least p-value and whether there is enough to judge."""
+    rows = [draw(run) for run in range(min(runs, max(FEWEST, runs // 4)))]
+    least, enough = judge(rows)
+    if least < PLAIN or not enough:
+        rows += [draw(run) for run in range(len(rows), runs)]
+    return rows

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bandits.environments.bernoulli import C1
-from bandits.policies.batched_index import DPIMED, DPKLUCB, AdaPKLUCB, BatchedIndex
+from bandits.environments.bernoulli import C1, C2
+from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaPKLUCB, BatchedIndex
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import WeightedCell, weighted_of
 from experiments.claims.results import CannotJudgeError, values_for_mean
@@ -128,3 +128,14 @@ def test_the_exact_index_has_less_mean_regret_in_the_end():
     assert exact.interval.low < 3296 + 50
     assert exact.interval.high > 3296 - 50
     assert exact.interval.high < paper.interval.low
+
+
+def test_a_block_of_weighted_runs_has_its_arms_in_a_random_order():
+    """The third pull goes to the first arm with probability .93, as most indices are 1: orders differ."""
+    cell = WeightedCell(C2(2), ZCDPKLUCB(5e-5), 3)
+    regret = np.array([cell.replicate(block)["regret"] for block in range(12)])
+    gap = C2(2).gaps.max()
+    low, high = regret[regret < 1.5 * gap], regret[regret > 1.5 * gap]
+    assert len(low) > 0 < len(high)
+    assert abs(low - 1.08 * gap).max() < 0.05
+    assert abs(high - 1.92 * gap).max() < 0.05

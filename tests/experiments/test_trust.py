@@ -13,7 +13,7 @@ import pytest
 from bandits import ParameterError
 from experiments import UserError, load
 from experiments.own_code.user_code import refusal
-from experiments.store.results_file import FOOTER
+from experiments.store.results_file import CHECKSUM, FOOTER, checksum
 from experiments.store.theorems import imported
 
 POLICY = """
@@ -148,13 +148,13 @@ def stored(call, tmp_path):
 
 
 def rewritten(path, footer=None, **metadata):
-    """Rewrite a file with another footer, in format 1, which has no checksum, and with other metadata."""
+    """Rewrite a file with another footer, its right checksum, and other metadata."""
     table = pq.read_table(path)
     known = json.loads(table.schema.metadata[FOOTER])
-    known["format"] = 1
     changed = json.dumps({**known, **(footer or {})}).encode()
     more = {key.encode(): value for key, value in metadata.items()}
-    pq.write_table(table.replace_schema_metadata({FOOTER: changed, **more}), path)
+    checked = {FOOTER: changed, CHECKSUM: checksum(changed)}
+    pq.write_table(table.replace_schema_metadata({**checked, **more}), path)
 
 
 def test_a_target_in_a_footer_is_text(stored, elsewhere):

@@ -7,7 +7,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.environments.pareto import Ziggurat, pareto
-from bandits.loops.perturbed_values import Constants, draw, parameters
+from bandits.loops.perturbed_values import Constants, draw_value, parameters
 from bandits.mechanisms.hybrid import close_hybrid, fresh_levels
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import close_node
@@ -276,6 +276,39 @@ def normal_se_steps(means: FloatArray, rho: float, horizon: int, rng: np.random.
 
 
 @compiled
+def halving_steps(
+    means: FloatArray, explored: int, uniform: bool, scale: float, normal: bool, horizon: int, rng: np.random.Generator
+) -> IntArray:
+    """Final pulls of halving by sums plus noise of `scale`, one pull at a time; without noise ties are broken by it."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    left = list(range(arms))
+    rounds = 0
+    while 2**rounds < arms:
+        rounds += 1
+    t = 0
+    while len(left) > 1:
+        totals = np.zeros(len(left))
+        share = explored / len(left) if uniform else explored / rounds / len(left)
+        for _ in range(int(share + 1e-9)):
+            for place in range(len(left)):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[left[place]] += 1
+                totals[place] += 1.0 if rng.random() < means[left[place]] else 0.0
+        for place in range(len(left)):
+            totals[place] += rng.normal(0.0, scale) if normal else rng.laplace(0.0, scale)
+        stay = 1 if uniform else (len(left) + 1) // 2
+        while len(left) > stay:
+            worst = int(np.argmin(totals))
+            left.pop(worst)
+            totals = np.delete(totals, worst)
+    pulls[left[0]] += horizon - t
+    return pulls
+
+
+@compiled
 def perturbed_leader_steps(
     means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
 ) -> IntArray:
@@ -294,7 +327,7 @@ def perturbed_leader_steps(
             for rival in range(arms):
                 if pulls[rival] == 0:
                     first[rival], second[rival] = parameters(law, constants, 0, 0.0)
-                value = draw(law, constants, first[rival], second[rival], rng)
+                value = draw_value(law, constants, first[rival], second[rival], rng)
                 if value > largest:
                     largest, arm = value, rival
         pulls[arm] += 1

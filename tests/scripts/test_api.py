@@ -14,7 +14,7 @@ from scripts.docs import api
 
 
 def test_the_page_is_up_to_date():
-    made = api.page() == docs.API.read_text(encoding="utf-8")
+    made = api.api_page() == docs.API.read_text(encoding="utf-8")
     assert made, "docs/api.md is not what the docstrings say: run .venv/bin/python -m scripts.docs api"
 
 
@@ -24,7 +24,7 @@ def test_the_page_is_moderate():
 
 @pytest.mark.parametrize("package", [bandits, experiments])
 def test_every_exported_name_has_a_section_with_its_whole_docstring(package):
-    text = api.page()
+    text = api.api_page()
     for name in package.__all__:
         section = text.partition(f"\n### `{package.__name__}.{name}`\n")[2].partition("\n### ")[0]
         docstring = inspect.getdoc(getattr(package, name))

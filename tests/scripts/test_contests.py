@@ -10,8 +10,8 @@ from scipy import stats
 from bandits import Guarantee, Scope
 from experiments.contests import FEWEST, Standing, advice, contest, entitled, error_of_each, standings
 from experiments.intervals import Interval
-from experiments.store.stored_cells import Cells
-from scripts.drawing.spec import shown
+from experiments.store.stored import Cells
+from scripts.drawing.spec import shown_in_panel
 from tests.scripts.drawing.test_winners import made_up
 
 
@@ -143,11 +143,15 @@ def test_a_panel_takes_all_whose_promise_implies_its_own(cells):
         made_up("dp_ts_ucb", 1, 1000, 1.0, "budget.delta=1e-6"),
         made_up("dp_ftpl_new", 1, 1000, 1.0, "budget.delta=1e-6"),
     ]
-    taken = [of.cell.policy.name for of in shown({"title": "", "promise": {"scope": "transcript"}}, Cells(more))]
+    taken = [
+        of.cell.policy.name for of in shown_in_panel({"title": "", "promise": {"scope": "transcript"}}, Cells(more))
+    ]
     assert taken == ["dp_se", "dp_ucb", "dp_klucb", "ldp_ucb_b", "ucb1"]
-    taken = [of.cell.policy.name for of in shown({"promise": {"scope": "transcript", "delta": 1e-6}}, Cells(more))]
+    taken = [
+        of.cell.policy.name for of in shown_in_panel({"promise": {"scope": "transcript", "delta": 1e-6}}, Cells(more))
+    ]
     assert taken == ["dp_se", "dp_ucb", "dp_klucb", "ldp_ucb_b", "ucb1", "dp_ts_ucb"]
-    taken = [of.cell.policy.name for of in shown({"policy": {"without": ["dp_ucb", "ucb1"]}}, Cells(more))]
+    taken = [of.cell.policy.name for of in shown_in_panel({"policy": {"without": ["dp_ucb", "ucb1"]}}, Cells(more))]
     assert taken == ["dp_se", "dp_klucb", "ldp_ucb_b", "dp_ts_ucb", "dp_ftpl_new"]
 
 

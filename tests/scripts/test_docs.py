@@ -4,11 +4,11 @@ import re
 from types import SimpleNamespace
 
 from experiments.claims import Outcome
-from experiments.claims.__main__ import as_text
+from experiments.claims.__main__ import verdict_as_text
 from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import REPOSITORY
 from scripts.docs.__main__ import FEW, readme_part, worst_failures
-from scripts.report.glossary import GLOSSARY, glossary
+from scripts.report.page import GLOSSARY, glossary
 
 
 def failing(paper, name, share, outcome=Outcome.FAILS, ours=False, threshold=False, reading=False):
@@ -53,4 +53,9 @@ def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
 def test_the_note_of_a_claim_is_printed():
     fields = {"claim": "It is so.", "evidence": "All.", "power": "", "note": "As far as is known."}
     verdict = SimpleNamespace(paper="a", id="b", shown="holds", **fields)
-    assert as_text(verdict).splitlines() == ["a b: holds", "  It is so.", "  All.", "  Note: As far as is known."]
+    assert verdict_as_text(verdict).splitlines() == [
+        "a b: holds",
+        "  It is so.",
+        "  All.",
+        "  Note: As far as is known.",
+    ]

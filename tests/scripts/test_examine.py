@@ -10,8 +10,8 @@ from bandits.policies.private_ucb import DPUCB
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.new import write_policy
-from experiments.store.stored_cells import Cells
-from scripts.examine import ATLAS, Line, conformance, places, table
+from experiments.store.stored import Cells
+from scripts.examine import ATLAS, Line, conformance, examined_table, places_in_contests
 from tests import forked
 from tests.scripts.drawing.test_winners import made_up
 from tests.waiting import besides
@@ -20,8 +20,8 @@ MINE = ["-m", "scripts.examine", "--config-dir", "mine", "policy=first_try", "in
 
 
 def test_the_instances_are_those_of_the_atlas():
-    asked = plan(["policy=dp_se"], Composer((), "examine"))
-    atlas = plan([f"+experiment={ATLAS}"], Composer())
+    asked = plan([["policy=dp_se"]], Composer((), "examine"))[0]
+    atlas = plan([[f"+experiment={ATLAS}"]], Composer())[0]
     assert {of.cell.instance for of in asked.requests} == {of.cell.instance for of in atlas.requests}
     assert {of.cell.horizon for of in asked.requests} < {of.cell.horizon for of in atlas.requests}
     assert {of.cell.policy.epsilon for of in asked.requests} < set(atlas.config.epsilons)
@@ -46,7 +46,7 @@ def rivals():
 def test_a_place_by_hand(rivals):
     """The mean of 200 runs has a deviation of 0.041, and Student's interval at 0.05 / 3 is 2.42 of them wide."""
     own = Cells([made_up("adap_ucb", 1, 1000, 12.0)])
-    (line,) = places(own, Cells([*rivals, made_up("adap_ucb", 1, 2000, 5.0)]))
+    (line,) = places_in_contests(own, Cells([*rivals, made_up("adap_ucb", 1, 2000, 5.0)]))
     assert (line.part, line.what, line.result, line.bad) == ("atlas", "c1, K = 5", "3 of 4 (2 to 3)", False)
     numbers = re.fullmatch(r"regret 12, 1.2 \((\S+) to (\S+)\) times that of DP-SE at ε = 1", line.numbers)
     assert abs(float(numbers[1]) - 1.1846) < 1e-3
@@ -55,8 +55,8 @@ def test_a_place_by_hand(rivals):
 
 def test_more_instances_have_wider_intervals(rivals):
     on_c2 = [made_up(of, 1, 1000, mean, "instance=c2") for of, mean in (("adap_ucb", 12.0), ("dp_se", 12.1))]
-    alone = list(places(Cells(on_c2[:1]), Cells(on_c2)))
-    both = list(places(Cells([on_c2[0], made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*on_c2, *rivals])))
+    alone = list(places_in_contests(Cells(on_c2[:1]), Cells(on_c2)))
+    both = list(places_in_contests(Cells([on_c2[0], made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*on_c2, *rivals])))
     assert [line.what for line in both] == ["c2, K = 5", "c1, K = 5"]
 
     def width(line):
@@ -69,13 +69,13 @@ def test_more_instances_have_wider_intervals(rivals):
 def test_a_policy_without_rivals_and_rivals_in_their_start(rivals):
     own = made_up("dp_klucb", 0.01, 1000, 12.0)
     unpulled = replace(own, rows={**own.rows, "pulls": np.zeros_like(own.rows["pulls"])})
-    (line,) = places(Cells([own]), Cells(rivals))
+    (line,) = places_in_contests(Cells([own]), Cells(rivals))
     assert line.result == "alone"
     assert line.numbers == "regret 12; no stored policy promises as much"
-    (line,) = places(Cells([unpulled]), Cells(rivals))
+    (line,) = places_in_contests(Cells([unpulled]), Cells(rivals))
     assert "some arm never pulled" in line.numbers
     idle = [replace(of, rows={**of.rows, "pulls": np.zeros_like(of.rows["pulls"])}) for of in rivals[:1]]
-    (line,) = places(Cells([made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*idle, *rivals[1:]]))
+    (line,) = places_in_contests(Cells([made_up("adap_ucb", 1, 1000, 12.0)]), Cells([*idle, *rivals[1:]]))
     assert line.result == "2 of 3 (1 to 2)"  # DP-SE is still in its start
 
 
@@ -93,7 +93,7 @@ def test_checks_that_fail_or_break_say_why():
 
 
 def test_the_table_has_columns():
-    assert table([Line("a", "long what", "r", "n"), Line("atlas", "w", "result")]).splitlines() == [
+    assert examined_table([Line("a", "long what", "r", "n"), Line("atlas", "w", "result")]).splitlines() == [
         "part   what       result  numbers",
         "a      long what  r       n",
         "atlas  w          result",

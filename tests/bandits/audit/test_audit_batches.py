@@ -15,10 +15,10 @@ from bandits.audit.batch_rules import (
     _of_two,
     batch_epsilon,
     first_choice,
-    fits,
     longest,
     walk_chances,
     walks,
+    walks_fit,
 )
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.half_spaces import Draws, chances
@@ -62,7 +62,7 @@ def test_walks_by_hand():
         (1,): (1,),
     }
     assert {walk.winners: walk for walk in walks(AdaPUCB(1.0).rule, 6)}[0, 0].choices[2].counts == (2.0, 1.0)
-    assert [fits(DPIMED(1.0).rule, steps) for steps in (6, 7)] == [True, False]
+    assert [walks_fit(DPIMED(1.0).rule, steps) for steps in (6, 7)] == [True, False]
     assert [longest(DPIMED(1.0).rule, steps) for steps in (3, 6, 10**7)] == [3, 6, 6]
 
 

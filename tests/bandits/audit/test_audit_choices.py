@@ -22,7 +22,7 @@ from bandits.audit.decision_laws import (
 from bandits.audit.decisions import shown_delta
 from bandits.audit.epoch_costs import _phase_law, epoch_bounds, phase_delta
 from bandits.audit.halting import halting_bounds, log_halting, worst_stream
-from bandits.audit.index_rules import first_choice, sum_tail
+from bandits.audit.index_rules import first_index_choice, sum_tail
 from bandits.audit.noisy_max import log_chance, noisy_max_cost
 from bandits.exact.regret import selection_probabilities
 from bandits.loops.stopping import required_sum
@@ -140,7 +140,7 @@ def test_tails_of_sums_of_laplace_variables():
     assert sum_tail(1, 1.0) == pytest.approx(math.exp(-1) / 2, rel=1e-12)
     assert sum_tail(2, 1.0) == pytest.approx(math.exp(-1) * 0.75, rel=1e-12)
     assert sum_tail(4, 0.0) == pytest.approx(0.5, rel=1e-12)
-    assert first_choice(2, 1.0)[0] == pytest.approx(1 - math.log(1.5), rel=1e-12)
+    assert first_index_choice(2, 1.0)[0] == pytest.approx(1 - math.log(1.5), rel=1e-12)
 
 
 def test_the_costliest_first_choice_is_the_arm_farthest_behind():
@@ -149,7 +149,7 @@ def test_the_costliest_first_choice_is_the_arm_farthest_behind():
     below = {d: 1 - sum_tail(draws, d * change) if d >= 0 else sum_tail(draws, -d * change) for d in range(-3, 4)}
     ratios = [abs(math.log(below[d] / below[d + 1])) for d in range(-3, 3)]
     ratios += [abs(math.log((1 - below[d]) / (1 - below[d + 1]))) for d in range(-3, 3)]
-    assert first_choice(draws, change, 2)[0] == pytest.approx(max(ratios), rel=1e-9)
+    assert first_index_choice(draws, change, 2)[0] == pytest.approx(max(ratios), rel=1e-9)
 
 
 RULES = [

@@ -11,9 +11,9 @@ from bandits.audit import sampled
 from bandits.audit.betting import Bets, refuted
 from bandits.audit.composition import chernoff_delta, composed_delta
 from bandits.audit.costs import Bounds, PrivacyCost, verdict_on
-from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread
+from bandits.audit.decisions import decision_bounds, histories, shown_epsilon, spread_sums
 from bandits.audit.epoch_costs import epoch_bounds
-from bandits.audit.exponentials import Linear, Term, collected
+from bandits.audit.exponentials import Linear, Term, merged_terms
 from bandits.audit.floats import floor_delta
 from bandits.audit.halting import log_halting
 from bandits.audit.index_rules import IndexRule
@@ -129,7 +129,7 @@ def test_integrals_of_terms():
     assert float(at.exponent.constant[0]) == 2.0
     expected = {(0, 0): 0.25, (0, 1): 1.5, (0, 2): 4.5}  # (3y + 1)^2 / 2 - (3y + 1) / 2 + 1/4
     assert {powers: float(value[0]) for powers, value in at.factors.items()} == pytest.approx(expected)
-    double = collected([at, at.scaled(3.0)])
+    double = merged_terms([at, at.scaled(3.0)])
     assert len(double) == 1
     assert float(double[0].factors[0, 2][0]) == 18.0
     times = Term(Linear((1.0, 0.0), one), {(1, 0): one}).times(Linear((2.0, 0.0), one), 0, (5.0, 7.0))
@@ -193,7 +193,7 @@ def test_histories_fit_into_the_horizon():
     found = histories(2, 30)
     assert all(count + rival <= 29 and 0 <= total < count for count, total, rival in found)
     assert {count for count, _, _ in found} == {2, 6, 27}
-    assert spread(0, 10, 3) == [0, 5, 10]
+    assert spread_sums(0, 10, 3) == [0, 5, 10]
     with pytest.raises(ParameterError, match="after 4 pulls"):
         histories(2, 4)
 

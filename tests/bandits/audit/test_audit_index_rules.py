@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import integrate, stats
 
 from bandits import ParameterError
 from bandits.audit.half_spaces import Draws, chances
-from bandits.audit.index_rules import IndexRule, fits, index_transcripts, sequence_chances
+from bandits.audit.index_rules import IndexRule, index_transcripts, sequence_chances, tables_fit
 from bandits.audit.ledger import Domain, RunningSums
 from bandits.audit.transcripts import Convention
 from bandits.environments.heavy_tails import S1
@@ -30,6 +31,7 @@ POLICIES = [
 ]
 
 
+@cache
 def law(policy, horizon, convention=Convention.STREAM, domain=None):
     domain = domain or policy.domain
     return index_transcripts(policy.index_rule(2, horizon), 2, horizon, domain, convention)
@@ -181,12 +183,12 @@ def test_the_delta_of_few_steps_is_that_of_all_tables():
 
 
 def test_an_enumeration_that_does_not_fit_is_refused_with_the_limit():
-    assert [fits(DPUCB(1.0).index_rule(2, steps), 2, steps) for steps in (7, 8)] == [True, False]
+    assert [tables_fit(DPUCB(1.0).index_rule(2, steps), 2, steps) for steps in (7, 8)] == [True, False]
     with pytest.raises(ParameterError, match="horizon: enumeration with 2 arms fits up to horizon 7, got 8"):
         law(DPUCB(1.0), 8)
     with pytest.raises(ParameterError, match="fits up to horizon 5, got 6"):
         law(DPUCBTossou(1.0), 6)
-    assert fits(DPUCBInt(0.5, 0.01, calibrate=False).index_rule(2, 8), 2, 8)
+    assert tables_fit(DPUCBInt(0.5, 0.01, calibrate=False).index_rule(2, 8), 2, 8)
 
 
 def test_chances_that_are_no_doubles_are_not_called_exact():

@@ -39,7 +39,7 @@ from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
 from experiments.audit.plays import plays
-from tests.bandits.two_samples import assert_same_law
+from tests.bandits.two_samples import assert_same_law_of
 
 MEANS = (0.9, 0.2, 0.5)
 PLAYED = [
@@ -99,14 +99,14 @@ def test_what_is_played_is_what_is_simulated(policy, horizon, failure):
     means = CLOSE.get(policy.name, MEANS)
     runs = 100 if horizon > 1000 else 1500
     instance = Bernoulli(means)
-    played = np.empty(runs)
-    for run in range(runs):
-        table = (rewards.random((len(means), horizon)) < np.array(means)[:, None]).astype(float)
-        played[run] = np.bincount(policy.play(table, horizon, noise))[0]
     rng = np.random.default_rng(3)
-    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
-    assert np.unique(played).size > 1
-    assert_same_law(played, simulated, failure)
+
+    def draw(run):
+        table = (rewards.random((len(means), horizon)) < np.array(means)[:, None]).astype(float)
+        played = np.bincount(policy.play(table, horizon, noise))[0]
+        return played, policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0]
+
+    assert_same_law_of(draw, runs, failure)
 
 
 LEARNERS = [
@@ -126,12 +126,13 @@ def test_what_is_played_under_full_information_is_what_is_simulated(policy, fail
     instance, horizon, runs = BernoulliLosses(OneGap(3, 0.3), best=0.3), 25, 1500
     losses, noise, rng = (np.random.default_rng(seed) for seed in (1, 2, 3))
     means = np.array([0.3, 0.6, 0.6])[:, None]
-    played = [
-        (policy.play((losses.random((3, horizon)) < means) * 1.0, horizon, noise) == 0).sum() for _ in range(runs)
-    ]
-    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
+
+    def draw(run):
+        played = (policy.play((losses.random((3, horizon)) < means) * 1.0, horizon, noise) == 0).sum()
+        return played, policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0]
+
+    played, _ = assert_same_law_of(draw, runs, failure)
     assert np.unique(played).size > 5
-    assert_same_law(played, simulated, failure)
 
 
 @pytest.mark.slow
@@ -200,13 +201,13 @@ def test_what_is_played_on_heavy_tails_is_what_is_simulated(policy, horizon, fai
     instance, runs = Pareto((2.0, 1.0, 1.5), 0.9), 1500
     given = GivenMoments.of(policy, instance)
     rewards, noise, rng = (np.random.default_rng(seed) for seed in (1, 2, 3))
-    played = np.empty(runs)
-    for run in range(runs):
+
+    def draw(run):
         table = instance.scales[:, None] * np.exp(rewards.standard_exponential((3, horizon)) / instance.tail_index)
-        played[run] = np.bincount(given.play(table, horizon, noise))[0]
-    simulated = [policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0] for _ in range(runs)]
-    assert np.unique(played).size > 1
-    assert_same_law(played, simulated, failure)
+        played = np.bincount(given.play(table, horizon, noise))[0]
+        return played, policy.simulate(instance, horizon, np.array([horizon]), rng)[0, 0]
+
+    assert_same_law_of(draw, runs, failure)
 
 
 def test_rewards_beyond_the_bound_count_as_none():

@@ -9,12 +9,12 @@ from scipy.special import expit
 from scipy.stats import binom, laplace, norm
 
 from bandits.audit.epoch_costs import bit_lead, coin_lead, epoch_bounds, gaussian_lead
-from bandits.audit.gaussian_choices import Comparison, first_choice_delta, repeated_delta
+from bandits.audit.gaussian_choices import Margin, first_choice_delta, repeated_delta
 from bandits.audit.ledger import Domain
 from bandits.audit.noisy_max import noisy_max_cost, vote_cost
 from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import Bernoulli
-from bandits.loops.bit_top_two import bit_pair, fit, logs, slack
+from bandits.loops.bit_top_two import bit_fit, bit_pair, bit_slack, logs
 from bandits.policies.batched_index import AdaCUCB
 from bandits.policies.bit_top_two import CTBTT
 from bandits.policies.heavy_tailed import Moment
@@ -43,7 +43,7 @@ def histories(policy, rewards, horizon):
         else:
             of = [
                 np.array([function(n, s, logs()) for n, s in zip(pulls, sums, strict=True)])
-                for function in (fit, slack)
+                for function in (bit_fit, bit_slack)
             ]
             leader, challenger = bit_pair(np.array(pulls), np.array(sums), *of, policy.beta, logs())
             if challenger < 0:
@@ -233,7 +233,7 @@ def test_choices_in_a_row():
     level, epsilon = 1.5, 0.5
     grid = np.linspace(-9, 9, 4001)
     mass = norm.pdf(grid) * (grid[1] - grid[0])
-    choices = [Comparison(1, 0.0), Comparison(2, -0.4)]
+    choices = [Margin(1, 0.0), Margin(2, -0.4)]
     deltas = []
     for mean in (0, 1):
         chances = []

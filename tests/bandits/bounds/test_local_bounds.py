@@ -1,4 +1,4 @@
-"""Lower bounds under local privacy in total variation (docs/theorems.md, section 1), and policies that attain them."""
+"""Lower bounds under local privacy in total variation (local_privacy.md, section 1), and policies that attain them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Losses that never vary: votes, any noise, and lower bounds for every policy (docs/theorems.md, 2.1 to 2.5)."""
+"""Losses that never vary: votes, any noise, and lower bounds for every policy (never_varying.md, 2.1 to 2.5)."""
 
 import itertools
 import math
@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.stats import norm
 
 from bandits import ParameterError
 from bandits.bounds import never_varying, noisy_leaders
@@ -16,6 +15,7 @@ from bandits.exact.regret import selection_probabilities
 from bandits.policies.epochs import OffsetFTNL, VoteFTNL
 from bandits.policies.full_information import RNMFTNL
 from bandits.seeds import stream
+from tests.bandits.two_samples import assert_mean_of
 
 NOISES = ["laplace", "gumbel", "exponential"]
 
@@ -100,13 +100,10 @@ def test_votes_simulated_and_exact(noise, failure):
     policy = VoteFTNL(0.5, noise, "proved")
     exact = policy.expected_regret(instance, checkpoints)
     rng = stream("votes", 0)
-    runs = np.array([policy.simulate(instance, 127, checkpoints, rng) @ instance.gaps for _ in range(2000)])
+    assert_mean_of(lambda _: policy.simulate(instance, 127, checkpoints, rng) @ instance.gaps, exact, 2000, failure)
     table = np.tile(np.repeat(instance.mean_losses, instance.counts)[:, None], 127)
     gaps = np.repeat(instance.gaps, instance.counts)
-    played = np.array([gaps[policy.play(table, 127, rng)].cumsum()[checkpoints - 1] for _ in range(2000)])
-    for of in (runs, played):
-        distance = np.abs(of.mean(axis=0) - exact) / (of.std(axis=0) / math.sqrt(len(of)))
-        assert (distance < norm.isf(failure / 2)).all()
+    assert_mean_of(lambda _: gaps[policy.play(table, 127, rng)].cumsum()[checkpoints - 1], exact, 2000, failure)
 
 
 def test_votes_go_to_the_first_of_equal_arms():

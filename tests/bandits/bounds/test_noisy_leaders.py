@@ -1,4 +1,4 @@
-"""Theorems on RNM-FTNL where losses never vary (docs/theorems.md, section 2), on inputs that could refute them."""
+"""Theorems on RNM-FTNL where losses never vary (never_varying.md, section 2), on inputs that could refute them."""
 
 import math
 

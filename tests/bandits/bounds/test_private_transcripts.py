@@ -1,4 +1,5 @@
-"""Private transcripts cost more than private decisions: docs/theorems.md, 2.6, beside programmes over all policies."""
+"""Private transcripts cost more than private decisions (private_transcripts.md), beside programmes over all
+policies."""
 
 import itertools
 import math

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from bandits.deploy import Outcome, Session, replay, tickets
 from bandits.deploy.journal import Journal
-from bandits.deploy.tickets import Progress, Ticket
-from bandits.deploy.tickets import replay as followed
+from bandits.deploy.tickets import SessionProgress, Ticket
+from bandits.deploy.tickets import replay_rows as followed
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.batched_index import DPKLUCB
 
@@ -99,7 +99,7 @@ def check(path, users, known):
         assert rewards[number] == reward * GRID, "an acknowledged reward is lost"
     released = [row.body["steps"] for row in rows if row.kind == "release"]
     assert released[: len(known)] == known, "a release was drawn again"
-    progress = Progress(policy.batched_run(3, 1_000_000), 3, 1_000_000, 1000)
+    progress = SessionProgress(policy.batched_run(3, 1_000_000), 3, 1_000_000, 1000)
     summed = list[int]()
     for row in followed(progress, rows[1:], path):
         summed += progress.open.of(*row.body["arms"]) if row.kind == "release" else []

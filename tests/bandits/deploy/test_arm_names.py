@@ -7,7 +7,7 @@ import pytest
 
 from bandits import ParameterError
 from bandits.deploy import JournalError, Server, Session
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Journal, JournalRow
 from bandits.deploy.replay import main as replay_main
 from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPUCB
@@ -98,7 +98,7 @@ def test_forged_names_are_refused_in_a_line(opened, names, tmp_path):
     for body in (rows[0].body | {"names": json.loads(names)}, {k: v for k, v in rows[0].body.items() if k != "arms"}):
         forged = tmp_path / f"forged {len(body)}"
         with Journal(forged) as journal:
-            journal.write([Row("header", body), *rows[1:]])
+            journal.write([JournalRow("header", body), *rows[1:]])
         with pytest.raises(JournalError, match=r"row 1 of journal is not the header of a session: [^\n]*$"):
             review(forged)
 

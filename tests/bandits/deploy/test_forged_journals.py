@@ -11,7 +11,7 @@ import pytest
 
 from bandits import ParameterError
 from bandits.deploy import JournalError, Server, Session, replay, session, tickets
-from bandits.deploy.journal import Journal, Row, _checksum
+from bandits.deploy.journal import Journal, JournalRow, _checksum
 from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPUCB
 from bandits.policies.lazy import LazyDPTS
@@ -176,7 +176,7 @@ def test_a_review_makes_nothing_but_a_policy(policy, tmp_path):
     """A name in a file calls no other function."""
     path = tmp_path / "journal"
     with Journal(path) as journal:
-        journal.write([Row("header", {"policy": {"class": f"bandits.policies.{policy}", "fields": {}}})])
+        journal.write([JournalRow("header", {"policy": {"class": f"bandits.policies.{policy}", "fields": {}}})])
     said, _ = outcome(review, path)
     assert said.startswith(f"{path}: row 1 of journal names no policy: ")
 
@@ -185,7 +185,7 @@ def test_contributions_out_of_range_end_the_command_with_2_and_a_line(tmp_path, 
     rows = played(a_session, tmp_path / "journal")
     path = tmp_path / "forged"
     with Journal(path) as journal:
-        journal.write([Row("header", rows[0].body | {"contributions": -5}), *rows[1:]])
+        journal.write([JournalRow("header", rows[0].body | {"contributions": -5}), *rows[1:]])
     monkeypatch.setattr(sys, "argv", ["replay", str(path)])
     with pytest.raises(SystemExit, match="2"):
         replay.main()

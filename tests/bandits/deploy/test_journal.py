@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from bandits.deploy import JournalError, Session, replay, session
-from bandits.deploy.journal import Journal, Row, _checksum
+from bandits.deploy.journal import Journal, JournalRow, _checksum
 from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPKLUCB, AdaPUCB
 from bandits.policies.lazy import LazyDPTS
@@ -101,7 +101,7 @@ def test_damage_is_told_with_file_and_row(path, statement, said):
 def test_rows_that_this_policy_does_not_write_are_refused(path, kind, body, said):
     with Journal(path) as journal:
         last = len(list(journal.rows())) + 1
-        journal.write([Row(kind, body)])
+        journal.write([JournalRow(kind, body)])
     for read in (opened, review):
         with pytest.raises(JournalError, match=rf"^{path}: row {last} of journal {said}[^\n]*$"):
             read(path)
@@ -117,7 +117,7 @@ def test_an_arm_that_does_not_follow_from_the_releases_is_refused(path):
     with Journal(forged) as journal:
         number = next(i for i, row in enumerate(known) if row.kind == "pull" and i > 8)
         arm, count = known[number].body["arms"][0]
-        journal.write([*known[:number], Row("pull", {"arms": [[1 - arm, count]]})])
+        journal.write([*known[:number], JournalRow("pull", {"arms": [[1 - arm, count]]})])
     with pytest.raises(JournalError, match=rf"row {number + 1} of journal does not fit the policy: arm {1 - arm} was"):
         opened(forged)
 
@@ -127,7 +127,7 @@ def test_a_row_in_the_place_of_another_is_damage(path):
     other = path.with_name("other")
     with Journal(path) as journal, Journal(other) as copy:
         first, _, *rest = journal.rows()
-        copy.write([first, Row("pull", {"arms": [[1, 1]]}), *rest])
+        copy.write([first, JournalRow("pull", {"arms": [[1, 1]]}), *rest])
     with sqlite3.connect(other) as file:
         (row,) = file.execute("SELECT * FROM journal WHERE row = 2").fetchall()
     file.close()
@@ -377,7 +377,7 @@ def test_what_was_written_is_all_there_or_not_at_all(path):
     journal = Journal(path)
     before = len(list(journal.rows()))
     with pytest.raises(JournalError, match="UNIQUE"):
-        journal.write([Row("pull", {"arms": [[0, 1]]})], {1: 5})
+        journal.write([JournalRow("pull", {"arms": [[0, 1]]})], {1: 5})
     journal.close()
     with Journal(path) as journal:
         assert len(list(journal.rows())) == before
@@ -483,7 +483,7 @@ def test_the_command_ends_silently_when_its_reader_does(path, monkeypatch, capsy
 def test_a_review_imports_no_module_of_others(tmp_path):
     path = tmp_path / "journal"
     with Journal(path) as journal:
-        journal.write([Row("header", {"policy": {"class": "antigravity.Open", "fields": {}}})])
+        journal.write([JournalRow("header", {"policy": {"class": "antigravity.Open", "fields": {}}})])
     with pytest.raises(JournalError, match=r"its policy antigravity.Open is not of this package: give it to `review`"):
         review(path)
     assert "antigravity" not in sys.modules

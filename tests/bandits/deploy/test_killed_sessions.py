@@ -13,7 +13,7 @@ import pytest
 
 from bandits.deploy.journal import Journal
 from bandits.deploy.replay import review
-from bandits.deploy.tickets import Progress, Ticket, replay
+from bandits.deploy.tickets import SessionProgress, Ticket, replay_rows
 from bandits.mechanisms.deployable import GRID
 from experiments.config.compose import REPOSITORY
 from tests.bandits.deploy.traced_sessions import opened
@@ -65,8 +65,8 @@ def nothing_is_lost(folder):
     with Journal(path) as journal:
         rows, rewards = list(journal.rows()), journal.rewards()
     transcript = review(path).transcript
-    progress, sums = Progress(policy.batched_run(2, 1000), 2, 1000, 1000), {}
-    for _ in replay(progress, rows[1:], path):
+    progress, sums = SessionProgress(policy.batched_run(2, 1000), 2, 1000, 1000), {}
+    for _ in replay_rows(progress, rows[1:], path):
         sums[progress.released] = progress.run.summary()["sums"]
     sums[progress.released] = progress.run.summary()["sums"]
     for kind, number, value in said:

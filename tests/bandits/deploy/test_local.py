@@ -11,7 +11,7 @@ from scipy import stats
 from bandits import ParameterError
 from bandits.deploy import Client, JournalError, LaplaceClient, Outcome, Server, Ticket
 from bandits.deploy.clients import MOST_STEPS
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Journal, JournalRow
 from bandits.deploy.replay import review
 from bandits.deploy.reports import StepReports
 from bandits.environments.bernoulli import Bernoulli
@@ -246,7 +246,7 @@ def test_what_a_server_refuses(tmp_path):
     with pytest.raises(JournalError, match="is of another session: horizon is 9, not 10"):
         Server(KLUCBCF(1.0), 2, 10, path)
     with Journal(path) as journal:
-        journal.write([Row("pull", {"arms": [[1, 1]]})])
+        journal.write([JournalRow("pull", {"arms": [[1, 1]]})])
     with pytest.raises(
         JournalError, match=r"row 2 of journal does not fit the policy: arm 1 was pulled, and this policy"
     ):

@@ -13,13 +13,14 @@ from scipy import stats
 from bandits import Guarantee, ParameterError
 from bandits.audit.ledger import Domain
 from bandits.deploy import JournalError, Outcome, Session, on_disjoint_users, on_same_users, session
+from bandits.deploy.replay import review
 from bandits.deploy.tickets import Ticket
 from bandits.mechanisms import deployable
-from bandits.mechanisms.concentrated import rho_of_discrete_laplace
+from bandits.mechanisms.concentrated import concentrated_delta, rho_of_discrete_laplace
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.base import Policy
 from bandits.policies.batched import play_batches
-from bandits.policies.batched_index import DPKLUCB, AdaPKLUCB, AdaPUCB
+from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
 from bandits.policies.lazy import AnytimeLazyUCB
@@ -44,6 +45,10 @@ class Noise:
         self.sums.append(steps)
         return steps + (0 if self.rng is None else round(self.rng.laplace(scale=sensitivity / epsilon)))
 
+    def normal(self, steps, sensitivity, rho):
+        self.sums.append(steps)
+        return steps + (0 if self.rng is None else round(self.rng.normal(scale=sensitivity / math.sqrt(2 * rho))))
+
 
 @pytest.fixture
 def noise(monkeypatch):
@@ -52,6 +57,7 @@ def noise(monkeypatch):
     def install(seed=None):
         made = Noise(seed)
         monkeypatch.setattr(session, "add_noise", made)
+        monkeypatch.setattr(session, "add_normal_noise", made.normal)
         return made
 
     return install
@@ -96,10 +102,11 @@ def test_arms_are_those_of_the_run_with_the_same_noise(policy, noise):
         played = play(opened, horizon, coin)
         assert opened.state()["releases"] >= 3
     same, run = Noise(1), policy.batched_run(arms, horizon)
-    same(0, GRID, 1.0)  # as a session asks once whether there is noise
+    draw = same if run.rho is None else same.normal
+    draw(0, GRID, 1.0)  # as a session asks once whether there is noise
 
     def released(sums):
-        return [same(round(total * run.grid), run.grid, run.epsilon) / run.grid for total in sums]
+        return [draw(round(total * run.grid), run.grid, run.rho or run.epsilon) / run.grid for total in sums]
 
     steps = play_batches(run, released, np.random.default_rng(2))
     expected = [next(steps)]
@@ -236,7 +243,7 @@ def test_nothing_is_released_at_the_horizon(noise):
 
 def test_the_rho_of_a_coarse_grid_is_that_of_one_step():
     """The grids of distributed policies grow from batch to batch: a ledger says what holds for each of them."""
-    progress = SimpleNamespace(run=SimpleNamespace(epsilon=1.0, grid=7), released=1)
+    progress = SimpleNamespace(run=SimpleNamespace(epsilon=1.0, rho=None, grid=7), released=1)
     (release,) = session.ledger_of(progress, 1)
     assert release.rho(Domain.UNIT) == pytest.approx(math.tanh(0.5))
 
@@ -271,6 +278,36 @@ def test_what_is_spent(noise):
             on_same_users(found, fresh)
     with pytest.raises(ParameterError, match=r"^sessions: "):
         on_same_users()
+
+
+def test_what_is_spent_of_a_rho(noise, tmp_path):
+    """Three rewards of one user: 9 rho. Pure epsilon 2 has 2 tanh 1 beside it; an epsilon is never known of zCDP."""
+    noise()
+    path = tmp_path / "journal"
+    with Session(ZCDPKLUCB(0.02), 2, 9, UNIT, path, contributions=3, patience=0) as opened:
+        assert (opened.spent().rho, opened.spent().most_rho) == (0.0, pytest.approx(0.18))
+        opened.select(4)
+        found = opened.spent()
+        assert (found.rho, found.epsilon, opened.would_exceed(1e9)) == (pytest.approx(0.18), math.inf, True)
+        assert "are 0.18-zCDP for one user with at most 3 rewards" in found.words
+        assert [release.rho(Domain.UNIT) for release in opened.ledger()] == pytest.approx([0.18] * 3)
+        assert {release.steps for release in opened.ledger()} == {3 * GRID}
+        cost = opened.ledger()[0].delta(1.0, Domain.UNIT)
+        assert (cost.kept, cost.shown) == (concentrated_delta(opened.ledger()[0].zcdp, 1.0), 0.0)
+    reviewed = review(path)
+    assert (reviewed.spent.rho, len(reviewed.ledger)) == (found.rho, 3)
+    with Session(AdaPUCB(2.0), 2, 9, UNIT, ":memory:") as fresh:
+        both = on_same_users(found, fresh.spent())
+        assert (both.rho, both.most_rho) == (found.rho, pytest.approx(0.18 + 2 * math.tanh(1)))
+        assert on_disjoint_users(found, fresh.spent()).most_rho == pytest.approx(2 * math.tanh(1))
+        assert "together are 1.70319-zCDP" in both.words
+
+
+def test_a_run_that_costs_more_rho_than_is_promised_is_refused(noise, monkeypatch):
+    noise()
+    monkeypatch.setattr(ZCDPKLUCB, "guarantee", Guarantee.gaussian(0.1, 0.1))
+    with pytest.raises(ParameterError, match=r"^policy: must be one whose releases cost at most 0.005, got 0.02$"):
+        Session(ZCDPKLUCB(0.02), 2, 9, UNIT, ":memory:")
 
 
 def test_a_whole_number_may_be_written_with_an_exponent(noise, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from bandits.deploy import JournalError, Server, Session, session, tickets
 from bandits.deploy.journal import Journal, _checksum
 from bandits.deploy.replay import review
-from bandits.deploy.tickets import OpenTickets, Progress, Ticket
+from bandits.deploy.tickets import OpenTickets, SessionProgress, Ticket
 from bandits.policies.batched_index import AdaPUCB
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import LDPRSE
@@ -34,6 +34,7 @@ def _few(monkeypatch):
         return steps + round(np.random.default_rng(abs(steps)).laplace(scale=sensitivity / epsilon))
 
     monkeypatch.setattr(session, "add_noise", noisy)
+    monkeypatch.setattr(session, "add_normal_noise", noisy)
 
 
 def opened_session(policy, path):
@@ -251,7 +252,7 @@ def test_open_tickets_by_hand():
 
 def test_what_is_open_takes_no_more_memory_than_its_numbers():
     """8 bytes a ticket and room to grow: of 10^5 tickets less than 2 MB."""
-    progress = Progress(AdaPUCB(1.0).batched_run(2, 10**6), 2, 10**6, 1000)
+    progress = SessionProgress(AdaPUCB(1.0).batched_run(2, 10**6), 2, 10**6, 1000)
     assert len(progress.open) == 0
     for number in range(10**5):
         progress.open.add(Ticket(number, 0))

@@ -12,7 +12,7 @@ from scipy import stats
 from bandits import ParameterError
 from bandits.deploy import JournalError, Outcome, Server, TruncatingClient, TruncatingLaplaceClient, clients
 from bandits.deploy.clients import MOST_STEPS, truncated
-from bandits.deploy.journal import Journal, Row
+from bandits.deploy.journal import Journal, JournalRow
 from bandits.deploy.replay import review
 from bandits.deploy.reports import EpochReports
 from bandits.deploy.tickets import Ticket
@@ -250,7 +250,7 @@ def test_a_journal_with_a_report_that_did_not_count_is_refused(ticket, tmp_path)
         server.update(1, 1)
         server.update(3, 1)
     with Journal(path) as journal:
-        journal.write([Row("report", {"ticket": ticket, "message": 1})])
+        journal.write([JournalRow("report", {"ticket": ticket, "message": 1})])
     for read in (lambda: opened(RobustBitSE(1.0), 2, 99, path), lambda: review(path)):
         with pytest.raises(
             JournalError, match=rf"row 5 of journal does not fit the policy: ticket {ticket} takes no rep"

@@ -9,7 +9,7 @@ from bandits.environments import pareto_sums, tabulated_sums
 from bandits.environments.heavy_tails import S1, S3
 from bandits.environments.pareto_sums import (
     TOTAL_VARIATION,
-    law_of_sum,
+    law_of_pareto_sum,
     truncated_moments,
     truncated_pareto_sum,
     walked_sum,
@@ -51,7 +51,7 @@ def test_truncated_moments():
 @pytest.mark.slow
 def test_law_is_a_probability_with_the_right_moments():
     for case in CASES:
-        law = law_of_sum(*case)
+        law = law_of_pareto_sum(*case)
         assert law.trusted
         step = tabulated_sums._SPAN / tabulated_sums._POINTS
         points = step * np.arange(tabulated_sums._POINTS) - tabulated_sums._BELOW
@@ -64,10 +64,10 @@ def test_law_is_a_probability_with_the_right_moments():
 @pytest.mark.parametrize("case", CASES[::6], ids=lambda case: f"{case[3]:.0e} terms")
 def test_total_variation_by_halving_every_step(case, monkeypatch):
     """Twice the frequencies, nodes and points, and linear interpolation, change less than the stated error."""
-    coarse = law_of_sum.__wrapped__(*case).density
+    coarse = law_of_pareto_sum.__wrapped__(*case).density
     for module, name in ((tabulated_sums, "_FREQUENCIES"), (tabulated_sums, "_POINTS"), (pareto_sums, "_PIECES")):
         monkeypatch.setattr(module, name, 2 * getattr(module, name))
-    fine = law_of_sum.__wrapped__(*case).density
+    fine = law_of_pareto_sum.__wrapped__(*case).density
     step = tabulated_sums._SPAN / tabulated_sums._POINTS
     interpolated = np.interp(np.arange(len(fine)), np.arange(0, len(fine), 2), coarse)
     assert np.abs(interpolated - fine).sum() * step / 2 < TOTAL_VARIATION
@@ -93,4 +93,4 @@ def test_few_terms_are_walked_and_nothing_is_kept_below_the_scale():
 
 def test_a_law_that_does_not_fit_the_table_is_not_trusted():
     # One reward in a thousand is nearly all of the sum: its law has an atom at 0.
-    assert not law_of_sum(1e-9, 0.5, 1.0, 1_000).trusted
+    assert not law_of_pareto_sum(1e-9, 0.5, 1.0, 1_000).trusted

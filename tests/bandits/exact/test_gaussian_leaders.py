@@ -1,4 +1,4 @@
-"""Leaders with Gaussian values: exact pulls, docs/theorems.md, section 7, and Theorem 11 of wang2024."""
+"""Leaders with Gaussian values: exact pulls, gaussian_leaders.md, section 7, and Theorem 11 of wang2024."""
 
 import math
 

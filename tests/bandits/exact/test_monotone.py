@@ -1,4 +1,4 @@
-"""The search for losses with which more data makes the choice worse (docs/theorems.md, section 4)."""
+"""The search for losses with which more data makes the choice worse (monotone.md, section 4)."""
 
 import itertools
 import math

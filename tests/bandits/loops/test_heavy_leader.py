@@ -7,7 +7,7 @@ import pytest
 
 from bandits.compiled import compiled
 from bandits.environments.pareto import ziggurat
-from bandits.loops.heavy_leader import Run, TruncatedRewards, stays_ahead, walked_rewards
+from bandits.loops.heavy_leader import HeavyRun, TruncatedRewards, stays_above, walked_rewards
 from bandits.seeds import stream
 from tests.plain_loops.steps import pareto_draws
 
@@ -25,11 +25,11 @@ def test_a_block_stays_ahead_while_its_least_noise_cannot_reach_the_line(slope, 
     5 + .5 x 11 = 10.5, or at 5 - .5 x 9 = .5. The node that is closed has noise -1.
     """
     law = TruncatedRewards(scale=1.0, rate=1.0, inverse=0.5, noise_scale=2.0)
-    run = Run(first=5.0, slope=slope, end=100)
+    run = HeavyRun(first=5.0, slope=slope, end=100)
     noise = np.array([7.0, 7.0, 7.0, -1.0])
     minima = np.array([math.log(0.9), math.log(0.25), math.log(0.999)])
-    assert stays_ahead(law, run, 8, math.sqrt(8), least + 1e-5, noise, 2, minima)
-    assert not stays_ahead(law, run, 8, math.sqrt(8), least - 1e-5, noise, 2, minima)
+    assert stays_above(law, run, 8, math.sqrt(8), least + 1e-5, noise, 2, minima)
+    assert not stays_above(law, run, 8, math.sqrt(8), least - 1e-5, noise, 2, minima)
 
 
 def test_every_reward_of_a_block_has_its_own_bound():

@@ -16,7 +16,7 @@ from bandits.loops.low_sums import (
     first_low,
     first_low_of_all,
     low_sums,
-    propose,
+    propose_sum,
     scratch,
 )
 from bandits.seeds import stream
@@ -78,7 +78,7 @@ def noise_of_low_sums(runs, nodes, room, rng):
     """Minus the noise of the first node and of all nodes of a sum that is low, if all have so many nodes."""
     out, found = np.zeros((runs, 2)), scratch(nodes)
     for run in range(runs):
-        propose(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), found, rng)
+        propose_sum(PATHS, nodes, room, rng.random() * low_sums(PATHS, nodes, room), found, rng)
         out[run, 0], out[run, 1] = found.fresh[0], found.fresh.sum()
     return out
 

@@ -14,12 +14,12 @@ from bandits.loops.perturbed_values import (
     TRUNCATED_LAPLACE,
     Arms,
     Constants,
-    draw,
     draw_above,
+    draw_value,
     exceeding,
     largest,
     parameters,
-    plan,
+    set_bar,
 )
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, tail_constant
 from bandits.policies.perturbed_leader import (
@@ -77,7 +77,7 @@ def test_values_have_the_law_of_the_paper(policy, law, count, failure):
     """The law that both the plain and the fast loop draw from."""
     rng, total = stream("values", count), count // 3
     given = policy.law(HORIZON)
-    values = [draw(*given, *parameters(*given, count, float(total)), rng) for _ in range(5000)]
+    values = [draw_value(*given, *parameters(*given, count, float(total)), rng) for _ in range(5000)]
     assert stats.kstest(values, law(count, total)).pvalue > failure
 
 
@@ -130,7 +130,7 @@ def test_arms_lead_as_often_as_their_laws_say(law, constants, first, second, exa
     """One step of the fast loop: which arm has the largest value, though most arms are not drawn."""
     chances = largest_of([exact(a, b) for a, b in zip(first, second, strict=True)])
     arms = Arms(np.array(first), np.array(second), np.zeros(22), np.zeros(22, dtype=bool))
-    bar = plan(law, constants, arms)
+    bar = set_bar(law, constants, arms)
     assert 2 <= arms.often.sum() < 22
     rare, rng, steps = float(arms.hazard.sum()), stream("crowd", law), 60_000
     leaders = np.bincount([largest(law, constants, arms, bar, rare, rng)[0] for _ in range(steps)], minlength=22)

@@ -7,8 +7,8 @@ import pytest
 from scipy import special, stats
 
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, TruncatedLaw, largest_of
-from bandits.loops.perturbed_leader import State, is_kept, log_gamma_step, next_block, propose, value_above, wins
-from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Arms, draw, parameters
+from bandits.loops.perturbed_leader import State, is_kept, log_gamma_step, next_block, propose, value_above, wins_step
+from bandits.loops.perturbed_values import BETA, GAUSS, TRUNCATED_LAPLACE, Arms, draw_value, parameters
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace, offset
 from bandits.policies.gaussian_thompson import ThompsonGDP
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta
@@ -16,7 +16,7 @@ from bandits.seeds import stream
 
 HORIZON = 1000
 # Not compiled, since every call from Python passes many arrays.
-one_value, one_proposed, one_step = draw.py_func, value_above.py_func, wins.py_func
+one_value, one_proposed, one_step = draw_value.py_func, value_above.py_func, wins_step.py_func
 
 
 def state_of(law, constants, pulls, sums):

@@ -12,7 +12,7 @@ from bandits import ParameterError
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.streams import SignedBernoulli
 from bandits.mechanisms import deployable
-from bandits.mechanisms.deployable import GRID, add_noise, on_grid
+from bandits.mechanisms.deployable import GRID, add_noise, add_normal_noise, on_grid
 from bandits.policies.deployable import DeployableDPSE, DeployableRun
 from bandits.policies.elimination import DPSE
 from bandits.policies.identification import identify
@@ -33,9 +33,21 @@ def test_noise_has_the_law_of_discrete_laplace(failure):
     assert stats.chisquare([*seen, rest], 4000 * np.append(chances, 1 - chances.sum())).pvalue > failure
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1 / 3, 0.7])
-def test_opendp_proves_what_is_promised(epsilon):
-    assert deployable._mechanism(GRID, epsilon).map(GRID) <= epsilon
+@pytest.mark.slow
+def test_noise_has_the_law_of_the_discrete_normal(failure):
+    """Sensitivity 4, rho 2: deviation 4 / 2 steps, Pr[k] proportional to e^(-k^2 / 8)."""
+    draws = np.array([add_normal_noise(7, 4, 2.0) for _ in range(4000)]) - 7
+    places = np.arange(-4, 5)
+    chances = np.exp(-(places**2) / 8) / np.exp(-(np.arange(-60, 61) ** 2) / 8).sum()
+    seen = [(draws == place).sum() for place in places]
+    rest = len(draws) - sum(seen)
+    assert stats.chisquare([*seen, rest], 4000 * np.append(chances, 1 - chances.sum())).pvalue > failure
+
+
+@pytest.mark.parametrize("budget", [0.1, 1 / 3, 0.7])
+def test_opendp_proves_what_is_promised(budget):
+    for normal in (False, True):
+        assert deployable._mechanism(GRID, budget, normal).map(GRID) <= budget
 
 
 def test_values_keep_to_their_range_on_the_grid():

@@ -18,9 +18,9 @@ from bandits.loops.batches import (
     PRIVATE_KL_UCB,
     UCB,
     Rule,
+    arm_of_batch,
     batch_length,
     batches_in,
-    chosen,
     index,
     noise,
 )
@@ -162,7 +162,7 @@ def test_a_run_that_goes_on_knows_how_many_batches_it_counts():
         arm = whole.next_arm(rng)
         assert again.next_arm(rng) == arm
         if counts.all():
-            assert arm == chosen(rule, counts, batches, sums, int(counts.sum()) + 1)
+            assert arm == arm_of_batch(rule, counts, batches, sums, int(counts.sum()) + 1)
         length, total = batch_length(rule, int(counts[arm])), 0.0
         for _ in range(length):
             whole.pull(arm)
@@ -188,17 +188,17 @@ def test_the_arm_with_the_largest_index_is_chosen(policy):
         )
         of_arms = [index(policy.rule, *arm, math.log(t), 0.0) for arm in zip(counts, batches, sums, strict=True)]
         if np.ptp(np.sort(of_arms)[-2:]) > 1e-12:
-            assert chosen(policy.rule, counts, batches, sums, t) == np.argmax(of_arms)
+            assert arm_of_batch(policy.rule, counts, batches, sums, t) == np.argmax(of_arms)
             leaders.add(int(np.argmax(of_arms)))
     assert len(leaders) == 5
 
 
 def test_ties():
     counts, batches, sums = np.array([4.0, 2.0, 2.0]), np.ones(3), np.array([40.0, 20.0, 20.0])
-    assert chosen(AdaPKLUCB(1.0).rule, counts, batches, sums, 10) == 0
-    assert chosen(DPKLUCB(1.0).rule, counts, batches, sums, 10) == 1
-    assert chosen(DPIMED(1.0).rule, counts, batches, -sums, 10) == 1
-    assert chosen(DPKLUCB(1.0, index="exact").rule, counts, batches, sums, 10) == 1
+    assert arm_of_batch(AdaPKLUCB(1.0).rule, counts, batches, sums, 10) == 0
+    assert arm_of_batch(DPKLUCB(1.0).rule, counts, batches, sums, 10) == 1
+    assert arm_of_batch(DPIMED(1.0).rule, counts, batches, -sums, 10) == 1
+    assert arm_of_batch(DPKLUCB(1.0, index="exact").rule, counts, batches, sums, 10) == 1
 
 
 def test_pulls_lie_on_the_lattice_of_episodes():

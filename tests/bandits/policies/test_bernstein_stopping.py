@@ -58,7 +58,7 @@ def test_sums_of_blocks_by_hand():
 
 
 def plain_run(rule, stream, most, rng):
-    """The rule value by value, as section 10 of docs/theorems.md states it."""
+    """The rule value by value, as section 10 of bernstein_stopping.md states it."""
     r, a, taken, k = stream.bound, rule.accuracy, 0, 0
     while True:
         k += 1

@@ -12,7 +12,7 @@ from bandits.audit.ledger import Domain
 from bandits.divergences import bernoulli_divergence
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
-from bandits.loops.bit_top_two import TABLED, Logs, bit_pair, bit_top_two, fit, logs, slack
+from bandits.loops.bit_top_two import TABLED, Logs, bit_fit, bit_pair, bit_slack, bit_top_two, logs
 from bandits.policies.bit_top_two import CTBTT
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law
@@ -21,7 +21,7 @@ from tests.plain_loops.top_two import ctb_tt_steps
 
 def evidence(n, s, mean):
     """exp(n kl(s / n, mean) - r)."""
-    return math.exp(n * bernoulli_divergence(s / n, mean) - slack(n, s, logs()))
+    return math.exp(n * bernoulli_divergence(s / n, mean) - bit_slack(n, s, logs()))
 
 
 @pytest.mark.parametrize("mean", [0.03, 0.4, 0.5, 0.9])
@@ -36,9 +36,9 @@ def test_the_slack_makes_a_martingale(mean):
 
 def test_the_slack_by_hand():
     # 3 bits of sum 1: 4 x 3 x (1/3) (2/3)^2 = 16/9; 2 of sum 2: 3
-    assert slack(3, 1, logs()) == pytest.approx(math.log(16 / 9))
-    assert slack(2, 2, logs()) == pytest.approx(math.log(3))
-    assert fit(3, 1, logs()) == pytest.approx(math.log(4 / 27))
+    assert bit_slack(3, 1, logs()) == pytest.approx(math.log(16 / 9))
+    assert bit_slack(2, 2, logs()) == pytest.approx(math.log(3))
+    assert bit_fit(3, 1, logs()) == pytest.approx(math.log(4 / 27))
 
 
 def test_tables_hold_what_is_computed():
@@ -47,9 +47,9 @@ def test_tables_hold_what_is_computed():
     assert not logs().numbers.flags.writeable
     short = Logs(logs().numbers[:4], logs().factorials[:4])  # beyond them numbers are computed
     for n, s in [(2, 1), (6, 3), (50, 3), (50, 50), (1000, 650)]:
-        assert fit(n, s, short) == fit(n, s, logs())
-        assert slack(n, s, short) == slack(n, s, logs())
-    assert slack(TABLED + 5, TABLED // 3, logs()) == slack(TABLED + 5, TABLED // 3, short)
+        assert bit_fit(n, s, short) == bit_fit(n, s, logs())
+        assert bit_slack(n, s, short) == bit_slack(n, s, logs())
+    assert bit_slack(TABLED + 5, TABLED // 3, logs()) == bit_slack(TABLED + 5, TABLED // 3, short)
     for run in range(5):
         one, other = (
             bit_top_two(np.array([0.6, 0.5, 0.4]), 10**5, 0.1, tables, stream("tables", run))
@@ -60,8 +60,8 @@ def test_tables_hold_what_is_computed():
 
 def state(pulls, sums):
     pulls, sums = np.array(pulls), np.array(sums)
-    fits = np.array([fit(*of, logs()) for of in zip(pulls, sums, strict=True)])
-    return pulls, sums, fits, np.array([slack(*of, logs()) for of in zip(pulls, sums, strict=True)])
+    fits = np.array([bit_fit(*of, logs()) for of in zip(pulls, sums, strict=True)])
+    return pulls, sums, fits, np.array([bit_slack(*of, logs()) for of in zip(pulls, sums, strict=True)])
 
 
 def test_choices_by_hand():

@@ -13,7 +13,7 @@ from bandits.audit.transcripts import Convention
 from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.resampling import Beta
 from bandits.loops import private_top_two
-from bandits.loops.private_top_two import challenger_of, next_length, threshold, update_costs
+from bandits.loops.private_top_two import challenger_of, next_length, stopping_threshold, update_costs
 from bandits.policies.top_two import DPTT
 from bandits.seeds import stream
 from experiments.cells.identification import IdentificationCell
@@ -23,10 +23,10 @@ from tests.plain_loops.top_two import dp_tt_steps
 
 def test_thresholds_by_hand():
     # 5 arms, beta = 0.01, 3 and 2 batches: (1 + c) e^-c = 0.01 / (4 x 12 x 6) = 3.4722e-5, c = 12.9000
-    c = threshold(0.01, 5, 3, 2)
+    c = stopping_threshold(0.01, 5, 3, 2)
     assert c == pytest.approx(12.9000, abs=1e-4)
     assert (1 + c) * math.exp(-c) == pytest.approx(0.01 / (4 * 12 * 6), rel=1e-9)
-    assert threshold(0.01, 5, 2, 3) == c
+    assert stopping_threshold(0.01, 5, 2, 3) == c
 
 
 def test_batches_by_hand():

@@ -24,6 +24,7 @@ from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaCUCB, 
 from bandits.policies.distributed import DistDPSE, DistRDPSE
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
+from bandits.policies.halving import DPHalving, DPHalvingGauss, SequentialHalving
 from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
@@ -35,7 +36,7 @@ from bandits.policies.sparse_vector import SVTSE
 from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law, varies
+from tests.bandits.two_samples import assert_same_law_of, varies
 from tests.plain_loops import pulls_by_choices
 from tests.plain_loops.batches import batch_steps, lazy_steps
 from tests.plain_loops.steps import (
@@ -45,6 +46,7 @@ from tests.plain_loops.steps import (
     dp_ucb_int_steps,
     dp_ucb_tossou_steps,
     dprucb_steps,
+    halving_steps,
     index_steps,
     kl_ucb_steps,
     local_ucb_steps,
@@ -96,6 +98,13 @@ def elimination(policy, instance, ends, rng):
 
 def normal_elimination(policy, instance, ends, rng):
     return normal_se_steps(instance.mean_rewards, policy.rho, ends[-1], rng)[None]
+
+
+def halving(policy, instance, ends, rng):
+    noise = {"dp_halving": lambda: 1 / policy.epsilon, "dp_halving_gauss": lambda: (2 * policy.rho) ** -0.5}
+    scale = noise.get(policy.name, lambda: 1e-9)()
+    uniform, normal = policy.allocation == "uniform", policy.name == "dp_halving_gauss"
+    return halving_steps(instance.mean_rewards, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
 
 
 def batches(policy, instance, ends, rng):
@@ -192,6 +201,13 @@ CASES = [
     Case(batches, AdaPUCB(1.0), C2(3), 6_000),
     Case(normal_elimination, DPSEGauss(2e-4), Bernoulli((0.9, 0.7, 0.3)), 60_000),
     Case(choices, ShuffleSE(0.1, 1e-6), Bernoulli((0.9, 0.69)), 8_000, 150),
+    Case(halving, SequentialHalving(200), C2(7), 1_000),
+    Case(halving, SequentialHalving(60, "uniform"), Bernoulli((0.3, 0.5, 0.4)), 1_000),
+    Case(halving, DPHalving(0.1, 400), C2(6), 1_000),
+    Case(halving, DPHalving(0.3, 100, "uniform"), Bernoulli((0.3, 0.5, 0.4)), 1_000),
+    Case(choices, DPHalving(0.1, 400), C2(5), 1_000, 400),
+    Case(halving, DPHalvingGauss(0.005, 400), C2(5), 1_000),
+    Case(halving, DPHalvingGauss(0.005, 400), C2(5), 360),  # ends within the last round
     Case(batches, AdaCUCB(0.5), C2(3), 6_000),
     Case(batches, AdaCUCB(0.02, 2.5), Bernoulli((0.3, 0.9)), 3_000),
     Case(batches, ZCDPKLUCB(0.05), C2(3), 1_000, 400),
@@ -257,13 +273,12 @@ NAMED = [f"{case.policy.name}-{number}" for case, number in zip(CASES, NUMBERS, 
 @pytest.mark.parametrize("case", CASES, ids=NAMED)
 def test_the_law_is_the_same(case, failure):
     ends = np.array([case.horizon // 2, case.horizon])
-    plain, fast = [], []
-    for run in range(case.runs):
-        plain.append(case.plain(case.policy, case.instance, ends, stream("plain", run)))
-        rows = len(plain[-1])
-        fast.append(case.policy.simulate(case.instance, case.horizon, ends, stream("fast", run))[-rows:])
-    both = [np.array(form) for form in (fast, plain)]
-    for pulls in both:
-        assert (pulls[:, -1].sum(axis=1) == case.horizon).all()
-        assert varies(regret(pulls[:, -1], case.instance.gaps))
-    assert_same_law(*(np.column_stack([p.reshape(len(p), -1), regret(p, case.instance.gaps)]) for p in both), failure)
+
+    def draw(run):
+        plain = case.plain(case.policy, case.instance, ends, stream("plain", run))
+        fast = case.policy.simulate(case.instance, case.horizon, ends, stream("fast", run))[-len(plain) :]
+        assert plain[-1].sum() == fast[-1].sum() == case.horizon
+        return [np.append(pulls, regret(pulls, case.instance.gaps)) for pulls in (fast, plain)]
+
+    for form in assert_same_law_of(draw, case.runs, failure):
+        assert varies(form[:, -1])  # regret at the end

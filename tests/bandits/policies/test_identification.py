@@ -6,7 +6,7 @@ from bandits import ParameterError
 from bandits.environments.bernoulli import C1, C2
 from bandits.environments.heavy_tails import S1
 from bandits.policies.elimination import DPSE, SuccessiveElimination
-from bandits.policies.identification import identification, identify
+from bandits.policies.identification import identified, identify
 from bandits.seeds import stream
 
 
@@ -17,7 +17,7 @@ def test_what_final_pulls_say():
         ([26, 25, 10], None, 61),  # the horizon ends within a round
         ([27, 25, 25], 0, 75),
     ]:
-        found = identification(np.array(pulls))
+        found = identified(np.array(pulls))
         assert found.arm == arm
         assert found.samples == samples
         assert found.expired == (arm is None)

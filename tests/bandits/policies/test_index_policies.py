@@ -6,7 +6,8 @@ import pytest
 
 from bandits import ParameterError
 from bandits.environments.bernoulli import C1, C4, Bernoulli
-from bandits.loops.leader import LARGEST_BLOCK, NoisySums, closest_rival, pulls_of_leaders, window_of
+from bandits.loops.front import closest_rival, window_of
+from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
 from bandits.loops.tree_ucb import TreeSums, gamma
 from bandits.mechanisms.laplace import laplace_sum_bound
 from bandits.mechanisms.tree import node_scale, tree_levels
@@ -111,8 +112,8 @@ def test_the_window_of_a_leader():
         assert 1 <= window <= 300
     assert window_of(2e-6 * 0.1 * 50, 0.1, 1e-6, 1000, 10**6) == 50  # rivals get half of the advance
     center, width = np.array([0.5, 0.4, 0.45]), np.array([0.1, 0.3, 0.2])
-    assert closest_rival(center, width, 2.0, 0) == (1.0, 0.3)
-    assert closest_rival(center, width, 2.0, 1) == (0.45 + 0.2 * 2.0, 0.2)
+    assert closest_rival(center, width, 2.0, 0) == 1.0
+    assert closest_rival(center, width, 2.0, 1) == 0.45 + 0.2 * 2.0
 
 
 POLICIES = [UCB1(), DPUCB(0.25), DPUCB(1.0, False, "tight"), DPUCB(30.0, False, "tight")]

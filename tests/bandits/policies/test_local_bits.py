@@ -11,9 +11,18 @@ from scipy.stats import beta, binomtest, chisquare, kstest
 from bandits import ParameterError
 from bandits.divergences import bernoulli_divergence, divergence_lower_mean
 from bandits.environments.bernoulli import Bernoulli
-from bandits.loops.bit_thompson import chance_above, contested, draw_above, follow, lead_of, leader_below, tangent
-from bandits.loops.kl_ucb import KLIndex, add_turns, exploration, kl_ucb_pulls, need_over
+from bandits.loops.bit_thompson import (
+    chance_above,
+    contested,
+    draw_beta_above,
+    follow_leader,
+    lead_of,
+    leader_below,
+    tangent,
+)
+from bandits.loops.kl_ucb import KLIndex, exploration, kl_ucb_pulls, need_over
 from bandits.loops.perturbed_values import Arms
+from bandits.loops.records import add_turns
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.seeds import stream
 from tests.plain_loops.steps import kl_ucb_steps, kl_upper_end
@@ -193,7 +202,7 @@ def test_a_draw_above_the_bar(a, b, bar, failure):
     """Proposals are accepted with the ratio of probability to bound, and accepted draws have the law above the bar."""
     chance, rng = chance_above(a, b, bar), stream("above", 0)
     assert chance == pytest.approx(beta(a, b).pdf(bar) * bar * (1 - bar) / ((a + b) * bar - a), rel=1e-9)
-    draws = np.array([draw_above(a, b, bar, rng) for _ in range(20_000)])
+    draws = np.array([draw_beta_above(a, b, bar, rng) for _ in range(20_000)])
     above = draws[draws > -math.inf]
     assert binomtest(len(above), len(draws), beta(a, b).sf(bar) / chance).pvalue > failure
     assert kstest(above, lambda x: 1 - beta(a, b).sf(x) / beta(a, b).sf(bar)).pvalue > failure
@@ -237,7 +246,7 @@ def test_a_rival_that_is_pulled_gets_the_bound_of_its_new_posterior():
     lead, pulls = lead_of(state), np.array(STATES[0][0])
     before, record = pulls.copy(), np.zeros((1, len(pulls)), dtype=np.int64)
     for _ in range(50):
-        follow(lead, state, pulls, np.array([0.6, 0.5, 0.4]), 350, record, 0, np.array([10**6]), 360, rng)
+        follow_leader(lead, state, pulls, np.array([0.6, 0.5, 0.4]), 350, record, 0, np.array([10**6]), 360, rng)
         for arm in range(1, len(pulls)):
             bound = chance_above(state.first[arm], state.second[arm], lead.bar)
             assert state.hazard[arm] == pytest.approx(-math.log1p(-bound), rel=1e-12, abs=0)

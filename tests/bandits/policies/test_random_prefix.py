@@ -1,4 +1,4 @@
-"""RNM-FTNL on a random prefix of each epoch: privacy, exact regret and bounds (docs/theorems.md, section 3)."""
+"""RNM-FTNL on a random prefix of each epoch: privacy, exact regret and bounds (noisy_leaders.md, section 3)."""
 
 import itertools
 import math
@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import norm
 
 from bandits.bounds import noisy_leaders
 from bandits.environments.full_information import BernoulliLosses, DeterministicLosses
@@ -16,6 +15,7 @@ from bandits.exact.regret import expected_regret, selection_probabilities
 from bandits.policies.full_information import RNMFTNL
 from bandits.policies.random_prefix import RandomPrefix
 from bandits.seeds import stream
+from tests.bandits.two_samples import assert_mean_of
 
 NOISES = ["laplace", "gumbel", "exponential"]
 
@@ -79,10 +79,9 @@ def test_the_rule_is_exact_for_polynomials(rounds):
 def test_simulated_regret_is_the_exact_one(noise, kind, resample, failure):
     instance, checkpoints = kind(Geometric(4, 0.3), best=0.1), np.array([127])
     policy = RandomPrefix(0.5, noise, resample, "proved")
-    exact = policy.expected_regret(instance, checkpoints)[0]
+    (exact,) = policy.expected_regret(instance, checkpoints)
     rng = stream("prefix", 0)
-    runs = np.array([policy.simulate(instance, 127, checkpoints, rng)[0] @ instance.gaps for _ in range(2000)])
-    assert abs(runs.mean() - exact) < norm.isf(failure / 2) * runs.std() / math.sqrt(len(runs))
+    assert_mean_of(lambda _: policy.simulate(instance, 127, checkpoints, rng) @ instance.gaps, exact, 2000, failure)
     whole = RNMFTNL(0.5, noise, resample, "proved").expected_regret(instance, checkpoints)[0]
     assert exact > 1.05 * whole  # another law, which costs more
 

@@ -15,7 +15,7 @@ from bandits.guarantees import NOT_PRIVATE
 from bandits.loops.stopping import leap, wait_for_loud, walk
 from bandits.policies.stopping_rules import BLOCK, DPNAS, MOST_SAMPLES, NAS, DPExponentialNAS, ExponentialNAS
 from bandits.seeds import stream as random_stream
-from tests.bandits.two_samples import assert_same_law
+from tests.bandits.two_samples import assert_same_law_of
 
 PRIVATE = [DPNAS(0.5, 0.5, 0.05), DPExponentialNAS(0.5, 0.5, 0.05)]
 PUBLIC = [NAS(0.5, 0.05), ExponentialNAS(0.5, 0.05)]
@@ -117,19 +117,6 @@ def test_the_ledger_has_every_question_up_to_the_horizon():
         assert list(halting.questions) == [t for t in range(1, horizon + 1) if rule.question(t) is not None]
 
 
-def runs_of(loop, law, rule, most, threshold_noise, runs):
-    """Samples and sums of runs of `leap`, or of `walk` over as many values as can be needed."""
-    results = []
-    for j in range(runs):
-        rng = random_stream(loop.__name__, j)
-        constants = rule.constants(law.bound)
-        if loop is leap:
-            results.append(leap(law.low, law.high, law.chance, most, threshold_noise, constants, rng))
-        else:
-            results.append(walk(law.draw(most, rng), 0, 0.0, threshold_noise, constants, rng))
-    return np.array(results, dtype=float).T
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "law", "most", "threshold_noise"),
@@ -145,10 +132,17 @@ def runs_of(loop, law, rule, most, threshold_noise, runs):
     ids=repr,
 )
 def test_leaps_are_exact_in_law(rule, law, most, threshold_noise, failure):
-    runs = min(3000, 40_000_000 // most)
-    fast, plain = (runs_of(loop, law, rule, most, threshold_noise, runs) for loop in (leap, walk))
-    assert_same_law(fast.T, plain.T, failure)
-    assert plain[2].mean() > 0.05
+    constants = rule.constants(law.bound)
+
+    def draw(run):
+        leaps, steps = random_stream("leap", run), random_stream("walk", run)
+        return (
+            leap(law.low, law.high, law.chance, most, threshold_noise, constants, leaps),
+            walk(law.draw(most, steps), 0, 0.0, threshold_noise, constants, steps),
+        )
+
+    _, plain = assert_same_law_of(draw, min(3000, 40_000_000 // most), failure)
+    assert plain[:, 2].mean() > 0.05
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.environments.heavy_tails import S1
 from bandits.loops.hybrid_ucb import (
     SMALLEST_QUIET,
-    Arms,
+    HybridArms,
     Lead,
     Memory,
     dp_ucb_int_pulls,
@@ -113,7 +113,7 @@ def test_the_leader_stays_above_the_bar_and_its_rivals_below_while_noise_is_with
     """With all of its room used up, each arm is at the bar at its worst step, rewards 0; the least room is large."""
     pulls, sums = np.array([800, 90, 134]), np.array([total, 30.0, 60.0])
     noise, unit, t, steps = np.array([-20.0, 5.0, -3.0]), 2.5, 1024, 31
-    state, rooms = Arms(np.zeros(3), pulls, sums, 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(3)
+    state, rooms = HybridArms(np.zeros(3), pulls, sums, 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(3)
     if total < 0:
         sums[1:] -= 500
     given = Lead(0, t, math.sqrt(2 * math.log(t + 1)), unit), state, noise, steps
@@ -135,7 +135,7 @@ def test_the_leader_stays_above_the_bar_and_its_rivals_below_while_noise_is_with
 
 def test_blocks_end_before_the_horizon_and_begin_at_multiples_of_their_length():
     pulls = np.array([6000, 2192])
-    state, rooms = Arms(np.zeros(2), pulls, np.array([5900.0, 400.0]), 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(2)
+    state, rooms = HybridArms(np.zeros(2), pulls, np.array([5900.0, 400.0]), 1 / pulls, 1 / np.sqrt(pulls)), np.zeros(2)
     lead = Lead(0, 8192, math.sqrt(2 * math.log(8193)), 0.01)
     levels = [
         quiet_level(lead, state, np.zeros(2), most, left, rooms) for most, left in [(40, 10**6), (3, 100), (40, 31)]

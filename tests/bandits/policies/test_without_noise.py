@@ -22,7 +22,7 @@ from bandits.policies.robust_elimination import RobustBitSE, RobustSE
 from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
 from bandits.policies.top_two import DPTT
 from bandits.seeds import stream
-from tests.bandits.two_samples import assert_same_law
+from tests.bandits.two_samples import assert_same_law_of
 from tests.plain_loops.top_two import ctb_tt_steps, dp_tt_steps
 
 VAST = 1e9  # of a budget that policies of noisy sums take
@@ -252,9 +252,9 @@ ROWS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy.name)
 def test_a_very_large_budget_leaves_the_policy_without_noise(row, failure):
-    private = [row.private(stream("private", run)) for run in range(row.runs)]
-    free = [row.free(stream("free", run)) for run in range(row.runs)]
-    assert_same_law(private, free, failure)
+    assert_same_law_of(
+        lambda run: (row.private(stream("private", run)), row.free(stream("free", run))), row.runs, failure
+    )
 
 
 def test_so_many_coins_stay():

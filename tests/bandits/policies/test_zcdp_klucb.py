@@ -1,4 +1,4 @@
-"""zCDP-KLUCB: its index, the first choice, and its regret (docs/theorems.md, 11.3 and 11.4)."""
+"""zCDP-KLUCB: its index, the first choice, and its regret (concentrated_kl.md, 11.3 and 11.4)."""
 
 import itertools
 import math
@@ -12,11 +12,18 @@ from bandits.audit.costs import AuditVerdict
 from bandits.audit.gaussian_choices import clipped_choice_delta, first_choice_delta
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
-from bandits.bounds.concentrated_kl import _late_pulls, batch_ends, exploration, failed_steps, zcdp_klucb_regret
-from bandits.divergences import bernoulli_divergence
+from bandits.bounds.concentrated_kl import (
+    _late_pulls,
+    batch_ends,
+    failed_steps,
+    kl_exploration,
+    price_of_rho,
+    zcdp_klucb_regret,
+)
+from bandits.divergences import bernoulli_divergence, divergence_upper_end
 from bandits.environments.bernoulli import C1, Bernoulli
-from bandits.loops.batches import GAUSSIAN_KL_UCB, Rule, chosen, index, noise
-from bandits.normal_sums import highest_mean
+from bandits.loops.batches import GAUSSIAN_KL_UCB, Rule, arm_of_batch, index, noise
+from bandits.normal_sums import highest_normal_mean
 from bandits.policies.batched_index import ZCDPKLUCB, AdaCUCB
 from bandits.seeds import stream
 
@@ -41,7 +48,7 @@ def test_the_index_by_hand():
     q = index(ZCDPKLUCB(0.125, c=3.0).rule, 20.0, 2.0, 8.0, math.log(20), 0.0)
     assert cost(8.0, 20, 2, q, 0.5) == pytest.approx(6.287299, rel=1e-6)
     assert index(ZCDPKLUCB(0.125, c=3.0).rule, 20.0, 2.0, 8.0, 0.5, 0.0) == pytest.approx(
-        highest_mean(8.0, 20.0, 2.0, 0.5, 0.5)
+        highest_normal_mean(8.0, 20.0, 2.0, 0.5, 0.5)
     )  # log+ of log t < 1
 
 
@@ -51,11 +58,11 @@ def test_the_index_costs_what_it_may():
         count, batches, level = int(10 ** rng.uniform(0, 5)), int(rng.integers(1, 15)), 10 ** rng.uniform(-2, 1.5)
         total = rng.binomial(count, rng.random()) + rng.normal() * math.sqrt(batches) / level
         most = 10 ** rng.uniform(-0.5, 1.5)
-        q = highest_mean(total, float(count), float(batches), most, level)
+        q = highest_normal_mean(total, float(count), float(batches), most, level)
         if 0 < q < 1:
             assert cost(total, count, batches, q, level) == pytest.approx(most, rel=1e-6)
-            assert highest_mean(total, float(count), float(batches), most, level, q - 1e-9) == q
-            assert q <= highest_mean(total, float(count), float(batches), most, level, q + 0.1) < q + 0.1
+            assert highest_normal_mean(total, float(count), float(batches), most, level, q - 1e-9) == q
+            assert q <= highest_normal_mean(total, float(count), float(batches), most, level, q + 0.1) < q + 0.1
             inside += 1
         elif q == 1:
             assert cost(total, count, batches, 1 - 1e-13, level) <= most * (1 + 1e-6)
@@ -64,9 +71,18 @@ def test_the_index_costs_what_it_may():
     assert inside > 50
 
 
+def test_hardly_any_noise():
+    """At rho = 1e99 the index is that of KL-UCB: all rewards 0 say 1 - t^(-1/n)."""
+    rule = ZCDPKLUCB(1e99).rule
+    for total in (0.0, 1.0, 7.0, 19.0):
+        found = index(rule, 20.0, 3.0, total, math.log(500), 0.0)
+        assert found == pytest.approx(divergence_upper_end(total / 20, math.log(500) / 20), rel=1e-9)
+    assert index(rule, 20.0, 3.0, 0.0, math.log(500), 0.0) == pytest.approx(1 - 500 ** (-1 / 20))
+
+
 def test_ties_go_to_the_least_pulled():
     counts, batches, sums = np.array([4.0, 2.0, 2.0]), np.ones(3), np.array([40.0, 20.0, 20.0])
-    assert chosen(ZCDPKLUCB(0.5).rule, counts, batches, sums, 10) == 1
+    assert arm_of_batch(ZCDPKLUCB(0.5).rule, counts, batches, sums, 10) == 1
 
 
 @pytest.mark.parametrize("rho", [0.005, 0.5, 50.0])
@@ -154,7 +170,7 @@ def test_the_regret_bound_by_hand():
     # end before 8, e^-L = 1 / (4 (log 4)^3) = .093837
     assert failed_steps(7, 2.0, 1, 3.0) == pytest.approx(7 + 7 * 3 * 0.0938370, rel=1e-6)
     # cost log 4 + 3 log log 4 = 2.366112; kl(.5, .9) = .510826: n = 1, 2, 4 cost .51, 1.02, 2.04: all batches
-    assert _late_pulls(0.1, 0.9, 0.5, 1e90, exploration(4, 3.0), batch_ends(4, 2.0, 1)) == 4
+    assert _late_pulls(0.1, 0.9, 0.5, 1e90, kl_exploration(4, 3.0), batch_ends(4, 2.0, 1)) == 4
     # T = 8, cost 1: n = 2 costs 1.02 > 1, so that J = 1 and n_2 = 2; then 2 e^(-2 k) + 4 e^(-4 k), k = kl(.5, .1)
     pulls = _late_pulls(0.1, 0.9, 0.5, 1e90, 1.0, batch_ends(8, 2.0, 1))
     k = bernoulli_divergence(0.5, 0.1)
@@ -164,6 +180,12 @@ def test_the_regret_bound_by_hand():
     costs = [(x * n / 2 - n * np.log(0.9 + 0.1 * np.exp(x)) - m * x**2 / 2).max() for n, m in ((1, 1), (2, 2), (4, 3))]
     pulls = _late_pulls(0.1, 0.9, 0.5, 0.5, (costs[0] + costs[1]) / 2, batch_ends(8, 2.0, 1))
     assert pulls == pytest.approx(2 + 2 * math.exp(-costs[1]) + 4 * math.exp(-costs[2]), rel=0.01)
+
+
+def test_the_price_of_rho_by_hand():
+    """Means 3/4 and 1/4: gap 1/2, x = 2 log 3, kl = log(3) / 2; at T = e^e and ratio 2 gap x^2 / (4 kl log 2) / rho."""
+    price = price_of_rho([0.75, 0.25, 0.75], 0.5, math.exp(math.e))
+    assert price == pytest.approx(0.5 * 4 * math.log(3) ** 2 / (math.log(3) / 2) / (4 * 0.5 * math.log(2)))
 
 
 @pytest.mark.parametrize("rho", [5e-4, 0.5])
@@ -219,5 +241,3 @@ def test_what_is_refused():
         with pytest.raises(ParameterError) as error:
             zcdp_klucb_regret(*given)
         assert error.value.parameter == blamed
-    with pytest.raises(ParameterError, match="zcdp_klucb has no batched_run"):
-        ZCDPKLUCB(1.0).batched_run(2, 100)

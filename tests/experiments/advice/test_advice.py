@@ -7,16 +7,20 @@ import pytest
 
 from bandits import Guarantee
 from bandits.policies.distributed import DistRDPSE
+from bandits.policies.ucb import UCB1
 from experiments import UserError, run
-from experiments.advice import answer
-from experiments.advice.answer import Answer, advise, judged
+from experiments.advice import answer, race
+from experiments.advice.answer import Answer, Variation, advise
 from experiments.advice.contenders import contenders, largest_budget
+from experiments.advice.past import read_past
 from experiments.advice.question import question
+from experiments.advice.race import judged, pooled, seconds_of_a_run
+from experiments.advice.words import page, sentence, unbound
 from experiments.cells.regret import RegretCell
+from experiments.config.compose import Composer
 from experiments.contests import contest, standing
 from experiments.store.stored import Stored
 from scripts import advise as command
-from scripts.advise import page, sentence
 
 CASE = {"means": [0.5, 0.9], "users": 2000, "epsilon": 1.0}
 CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
@@ -34,7 +38,7 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"epsilon": None, "rho": 0.1, "delta": 0.1}, "delta"),
         ({"delta": 1}, "delta"),
         ({"trust": "nobody"}, "trust"),
-        ({"rewards": "heavy"}, "rewards"),
+        ({"rewards": "weighty"}, "rewards"),
         ({"rewards": "bounded", "means": [0.5, 1]}, "means"),
         ({"means": [0.5, 0.5]}, "means"),
         ({"means": [0.5, 2]}, "means"),
@@ -48,6 +52,15 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"means": None, "rate": 0.5, "arms": 3, "gap": 0.6}, "gap"),
         ({"means": None, "rate": 0.5, "arms": 1, "gap": 0.1}, "arms"),
         ({"user": 5}, "user"),
+        ({"rewards": "heavy", "moment": 3}, "moment"),
+        ({"rewards": "heavy", "moment": 1}, "moment"),
+        ({"rewards": "heavy", "means": [0.5, 0]}, "means"),
+        ({"moment": 1.5}, "moment"),
+        ({"contributions": 0}, "contributions"),
+        ({"data": "past.csv"}, "means"),
+        ({"means": None, "data": "nowhere.csv"}, "data"),
+        ({"means": None, "data": 5}, "data"),
+        ({"means": None, "data": "past.csv", "rewards": "clicks"}, "rewards"),
     ],
 )
 def test_wrong_input_is_one_line_that_names_the_field(fields, field):
@@ -84,14 +97,14 @@ def test_means_in_any_order_are_the_same_question():
 
 def test_contenders_promise_enough_at_the_largest_budget():
     asking = question(**CASE)
-    private, free = contenders(asking)
+    private, free = contenders(asking, Composer())
     names = {one.name: one for one in private}
     assert {"dp_se", "dp_imed", "dp_klucb", "klucb_cf", "dist_dp_se"} <= names.keys()
     assert not {"ucb1", "dp_ftpl_new", "shuffle_se", "dist_rdp_se"} & names.keys()
     assert "ucb1" in {one.name for one in free}
     assert all(one.policy.guarantee.implies(asking.promise) for one in private)
     assert names["dp_se"].policy.epsilon == 1.0
-    local = {one.name for one in contenders(question(**CASE, trust="local"))[0]}
+    local = {one.name for one in contenders(question(**CASE, trust="local"), Composer())[0]}
     assert "klucb_cf" in local
     assert "dp_se" not in local
 
@@ -109,7 +122,7 @@ def test_largest_budget_is_sought_where_the_promise_differs_from_the_parameter()
 def row(name, regret, policy=None):
     """A row of 100 runs on two arms: half with this regret, half with one more; the best arm is pulled 1,500 times."""
     asking = question(**CASE)
-    ((made, *_), _) = contenders(asking) if policy is None else ([policy], [])
+    ((made, *_), _) = contenders(asking, Composer()) if policy is None else ([policy], [])
     cell = made.planned.requests[0].cell
     values = regret + np.arange(100) % 2
     best = int(np.argmax(cell.instance.mean_rewards))
@@ -118,14 +131,14 @@ def row(name, regret, policy=None):
     rows = {"t": np.full((100, 1), 2000), "regret": values[:, None].astype(float), "pulls": pulls}
     rows["pulls"][75:, 1 - best] = 1500
     stored = Stored(rows, {}, cell)
-    named = SimpleNamespace(name=name, policy=SimpleNamespace(label=name))
+    named = SimpleNamespace(name=name, label=name, rounded=False, policy=UCB1())
     numbers = standing(stored, 0.01)
-    return answer.Row(named, stored, numbers.__class__(**{**vars(numbers), "key": name}))
+    return race.Row(named, stored, numbers.__class__(**{**vars(numbers), "key": name}))
 
 
 @pytest.fixture(scope="module")
 def one():
-    return contenders(question(**CASE))[0][0]
+    return contenders(question(**CASE), Composer())[0][0]
 
 
 def test_a_row_by_hand(one):
@@ -160,23 +173,24 @@ def test_nothing_learns(one):
 
 
 def test_halving_keeps_the_best_and_says_why_others_are_dropped(monkeypatch):
-    racers = [SimpleNamespace(name=str(number), policy=SimpleNamespace(label=str(number))) for number in range(13)]
+    racers = [SimpleNamespace(name=str(number), label=str(number)) for number in range(13)]
     rounds = []
 
     def play(left, runs):
         rounds.append((runs, len(left)))
-        return [SimpleNamespace(median=float(item.name), label=item.name, contender=item) for item in left]
+        return [SimpleNamespace(lost=float(item.name), label=item.name, contender=item) for item in left]
 
-    monkeypatch.setattr(answer, "play", play)
-    monkeypatch.setattr(answer, "seconds_of_a_run", lambda item, users: 0.7 if item.name == "12" else 0.1)
+    monkeypatch.setattr(race, "play", play)
+    monkeypatch.setattr(race, "is_stored", lambda item: item.name == "11")
+    monkeypatch.setattr(race, "seconds_of_a_run", lambda item, users: 0.7 if item.name in ("11", "12") else 0.1)
     said = []
-    left, dropped = answer.race(question(**CASE), racers, said.append)
+    left, dropped = race.race(question(**CASE), racers, said.append)
     assert rounds == [(4, 12), (16, 6)]
     assert [item.name for item in left] == ["0", "1", "2", "3", "4"]
     assert dropped[0] == "12 (not run: about 0.7 s a run)"
-    assert dropped[1] == "6 (median 6 after 4 runs)"
-    assert dropped[-1] == "5 (median 5 after 16 runs)"
-    assert said[0] == "median lost reward after 4 runs: 0 0, 1 1, 2 2, 3 3, 4 4"
+    assert dropped[1] == "6 (lost 6 after 4 runs)"
+    assert dropped[-1] == "5 (lost 5 after 16 runs)"
+    assert said[0] == "mean lost reward after 4 runs: 0 0, 1 1, 2 2, 3 3, 4 4"
 
 
 @pytest.mark.slow
@@ -187,14 +201,24 @@ def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys)
     assert found.best
     assert found.free is not None
     assert 0 < found.bound < asking.uniform
-    assert [factor for factor, *_ in found.gaps] == [0.5, 2.0]
+    cases = [(one.field, one.value) for one in found.variations]
+    assert cases[:6] == [("gap", 0.5), ("gap", 2.0), *[("epsilon", epsilon) for epsilon in (0.25, 0.5, 2.0, 4.0)]]
+    assert cases[6:9] == [("users", 125), ("users", 500), ("users", 8000)]
+    assert cases[9:] == [("trust", "shuffle"), ("trust", "distributed"), ("trust", "central")]
+    medians = {
+        value: min(row.median for row in one.rows) for (_, value), one in zip(cases, found.variations, strict=True)
+    }
+    assert medians["central"] <= medians["shuffle"]
+    assert medians[4.0] < medians[0.25]
     names = {item.label for item in found.rows} | {line.split(" (")[0] for line in found.dropped}
     assert {"KLUCB-CF", "TS-CF"} <= names
     (mine,) = [item for item in found.rows if item.label == "KLUCB-CF"]
-    means = ",".join(map(str, asking.means))
-    words = ["instance=bernoulli", f"instance.means=[{means}]", "policy=klucb_cf", "budget.epsilon=1.0", "horizon=2000"]
-    rows = run(*words, "replications=59", "recorded=1", f"results_dir={tmp_path}/again", workers=1)
-    assert mine.mean.estimate == pytest.approx(rows.regret.mean())
+    assert mine.runs == 60  # 30 with the best arm in each of two places
+    words = ["policy=klucb_cf", "budget.epsilon=1.0", "horizon=2000", "replications=30", "recorded=1"]
+    words += ["instance=bernoulli", f"results_dir={tmp_path}/again"]
+    rows = [run(*words, f"instance.means={means}", workers=1) for means in ("[0.5,0.9]", "[0.9,0.5]")]
+    assert mine.mean.estimate == pytest.approx(np.mean([one.regret.mean() for one in rows]))
+    assert len({tuple(one.regret) for one in rows}) == 2
     capsys.readouterr()
     again = call(
         *["means=[0.9,0.5]", "users=2000", "epsilon=1", "trust=local", "runs=59", f"results_dir={tmp_path}/runs"],
@@ -202,9 +226,160 @@ def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys)
     )
     assert again.code == 0
     assert again.out == page(found) + "\n"
+    assert "A first look: 16 runs of each are too few" in again.err
+
+
+def test_places_of_the_best_arm():
+    asking = question(**CLICKS)
+    orders = asking.orders(4)
+    assert len(orders) == len({asking.in_order(order).means for order in orders}) == 4
+    assert asking.in_order(orders[0]) == asking
+    assert len(question(**CASE).orders(4)) == 2
+
+
+def test_runs_at_several_places_are_one_row(one):
+    """The arms of the second row are those of the first in the order 1, 0: its best arm is the other one."""
+    first, second = row("a", 100, one), row("a", 300, one)
+    second.stored.rows["pulls"][:] = second.stored.rows["pulls"][:, ::-1]
+    both = pooled([first, second], [(0, 1), (1, 0)], 0.01)
+    assert (both.runs, both.lost, both.on_best) == (200, 200.5, 0.75)
+
+
+def test_what_stands_for_no_privacy_has_a_name(one):
+    assert unbound(row("a", 1, one)) == "a, not private"
+    private = SimpleNamespace(guarantee=Guarantee(100.0))
+    assert unbound(SimpleNamespace(label="a", contender=SimpleNamespace(policy=private))) == "a at epsilon 100"
 
 
 def test_the_cell_is_an_ordinary_one(one):
     (request,) = one.plan(100).requests
     assert isinstance(request.cell, RegretCell)
     assert request.replications == 100
+
+
+def test_many_rewards_of_a_user_are_one_promise():
+    """Three rewards at epsilon 1: 1/3 each. With delta: delta / (1 + e^(1/3) + e^(2/3)). Twice: a quarter of rho."""
+    three = question(**CASE, contributions=3)
+    assert three.promise == Guarantee(1 / 3)
+    private, _ = contenders(three, Composer())
+    assert {one.policy.epsilon for one in private if one.name in ("dp_se", "klucb_cf")} == {1 / 3}
+    approximate = question(**CASE, contributions=3, delta=0.01).promise
+    assert approximate.delta == pytest.approx(0.01 / (1 + 1.395612425 + 1.947734041))
+    assert question(means=[0.5, 0.9], users=2000, rho=0.08, contributions=2).promise.rho == pytest.approx(0.02)
+
+
+def test_heavy_rewards_are_pareto_with_that_moment():
+    asking = question(**CASE, rewards="heavy", moment=1.7)
+    (first, *_), _ = contenders(asking, Composer())
+    instance = first.planned.requests[0].cell.instance
+    assert (instance.name, instance.v, sorted(instance.means)) == ("pareto", 0.7, [0.5, 0.9])
+    assert {one.name for one in contenders(asking, Composer())[0]} >= {"dprse", "dprucb"}
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def write(text):
+        path = tmp_path / "past.csv"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_observed_rewards_are_drawn_again_by_arm(csv):
+    path = csv("arm,reward,day\nb,0.5,1\na,0.25,1\nb,1,2\na,0.25,2\na,1,2\n")
+    past = read_past(path)
+    assert (past.names, past.values, past.counts) == (("a", "b"), ((0.25, 1.0), (0.5, 1.0)), ((2, 1), (1, 1)))
+    assert past.means == (0.5, 0.75)
+    asking = question(data=path, users=2000, epsilon=1)
+    assert asking.rewards == "bounded"
+    private, _ = contenders(asking, Composer())
+    names = {one.name: one for one in private}
+    assert not names["dp_se"].rounded
+    assert names["dp_imed"].rounded
+    plain, rounded = (names[name].planned.requests[0].cell.instance for name in ("dp_se", "dp_imed"))
+    assert plain.mean_rewards.tolist() == list(asking.means) == list(rounded.mean_rewards)
+    assert (plain.name, rounded.name) == ("empirical", "bernoulli")
+
+
+def test_heavy_rewards_that_were_observed_give_means_to_pareto_ones(csv, one):
+    path = csv("arm,reward\nb,3\na,0.5\nb,5\na,2.5\n")
+    asking = question(data=path, users=2000, epsilon=1, rewards="heavy", moment=1.8)
+    assert (asking.rewards, sorted(asking.means), asking.past.heavy) == ("heavy", [1.5, 4], True)
+    (first, *_), _ = contenders(asking, Composer())
+    instance = first.planned.requests[0].cell.instance
+    assert (instance.name, list(instance.means), instance.v) == ("pareto", list(asking.means), 0.8)
+    rows, rivals = judged([row("a", 100, one)])
+    assert "Rewards are Pareto ones with these means" in page(Answer(asking, rows, rivals, []))
+    with pytest.raises(UserError, match=r"^data: .*line 2: needs an arm and a reward above 0, got arm b, reward 0$"):
+        question(data=csv("arm,reward\nb,0\na,1\n"), users=2000, epsilon=1, rewards="heavy")
+
+
+def test_observed_clicks_are_clicks_with_exact_intervals(csv):
+    path = csv("arm,reward\n" + "a,1\n" * 3 + "a,0\n" * 7 + "b,0\n" * 10)
+    asking = question(data=path, users=2000, epsilon=1)
+    assert (asking.rewards, sorted(asking.means)) == ("clicks", [0, 0.3])
+    low = read_past(path).intervals[1]
+    assert low.high == pytest.approx(1 - (0.05 / 4) ** (1 / 10))  # Clopper and Pearson, of 0 in 10, two arms
+
+
+def test_many_values_are_grouped_and_keep_their_mean(csv):
+    rewards = np.random.default_rng(1).random(1000).round(6)
+    past = read_past(csv("arm,reward\n" + "".join(f"a,{x}\nb,0\n" for x in rewards)))
+    assert len(past.values[0]) == 20
+    assert past.means[0] == pytest.approx(rewards.mean())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("arm,price\na,1\n", "has no column reward"),
+        ("arm,reward\na,1\nb,2\n", "line 3: needs an arm and a reward in [0, 1], got arm b, reward 2"),
+        ("arm,reward\na,1\nb,much\nb,2\n", "line 3: "),
+        ("arm,reward\na,1\n,1\n", "line 3: "),
+        ("", "cannot be read as CSV"),
+        ("arm,reward\na,1\n", "data: must have 2 to"),
+        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best"),
+    ],
+)
+def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
+    with pytest.raises(UserError, match=r"^data: [^\n]+$") as error:
+        question(data=csv(text), users=2000, epsilon=1)
+    assert words in str(error.value)
+
+
+def test_the_page_of_observed_rewards_names_arms_and_warns(csv, one):
+    path = csv("arm,reward\n" + "left,1\n" * 3 + "left,0\n" * 7 + "right,0\n" * 10)
+    asking = question(data=path, users=2000, epsilon=1, contributions=2)
+    rows, rivals = judged([row("a", 100, one)])
+    there = [Variation("users", 8000, question(**CASE), rows), Variation("trust", "central", asking, rows)]
+    text = page(Answer(asking, rows, rivals, [], variations=there))
+    assert "left 0.3 (0.0" in text
+    assert "is not private for the people in the data" in " ".join(text.split())
+    assert "each has epsilon 0.5." in text
+    assert "  users 8,000: a, median 100, best arm pulled most in 75 % of 100 runs; uniform play 400\n" in text
+    assert text.endswith("  trust central: a, 95 % quantile 101")
+
+
+def test_users_from_which_something_learns_are_sought(one, monkeypatch):
+    asking = question(**CASE)
+    tried = []
+    monkeypatch.setattr(
+        answer, "contenders", lambda there, composer, extra: (tried.append(there.users), ([one], []))[1]
+    )
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 2000, one)])
+    learned = answer._learned(asking, Composer(), (), lambda _: None)  # uniform play is 400, 1,600, 6,400 there
+    assert tried == [8000, 32000]
+    assert learned.value == learned.asking.users == 32000
+    rows, rivals = judged([row("b", 399, one)])
+    text = sentence(Answer(asking, rows, rivals, [], learned=learned))
+    assert text.endswith("With 32,000 users a does; a quarter of them are too few.")
+
+
+def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
+    times = {10_000: 0.01, 100_000: 0.02}
+    monkeypatch.setattr(race, "_seconds", lambda one, users: times.pop(users))
+    assert seconds_of_a_run(None, 200_000) == pytest.approx(0.2)
+    times[10_000] = 0.01
+    assert seconds_of_a_run(None, 10_000_000) == pytest.approx(0.02 * 100**0.30103, rel=1e-4)

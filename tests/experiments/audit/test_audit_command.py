@@ -143,7 +143,7 @@ def test_every_policy_is_audited():
 def test_the_page_is_that_of_the_stored_rows():
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
-    assert privacy.PAGE.read_text(encoding="utf-8") == privacy.page(rows)
+    assert privacy.PAGE.read_text(encoding="utf-8") == privacy.privacy_page(rows)
     assert len(rows) == len(table.cases(table.AUDITS))
 
 

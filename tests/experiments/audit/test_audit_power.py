@@ -22,10 +22,9 @@ from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.perturbed_leader import ThompsonBeta
 from experiments.audit import power, reaction
 from experiments.audit.power import Audit, playable
-from experiments.audit.rows import audit, chosen_horizon, judged
+from experiments.audit.rows import audit, chosen_horizon, with_verdicts
 from experiments.config.build import build
-from experiments.config.compose import Composer
-from experiments.config.overrides import PARTS
+from experiments.config.compose import PARTS, Composer
 
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
 COMPOSER = Composer()
@@ -135,7 +134,7 @@ def test_bounds_that_nobody_computed_keep_nothing(monkeypatch):
     assert found.power == nothing
     monkeypatch.setattr(power, "LONGEST", 4)  # longer horizons are not played: the bounds alone say so
     assert row("policy=dp_se", "budget.epsilon=1", "horizon=5").power == nothing
-    assert judged(replace(found, verdict="kept", paper_verdict="kept")) == found  # as tables of before had it
+    assert with_verdicts(replace(found, verdict="kept", paper_verdict="kept")) == found  # as tables of before had it
     assert row("policy=dp_se", "budget.epsilon=1", "horizon=5", level="release").verdict == "tight"
 
 

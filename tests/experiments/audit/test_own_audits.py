@@ -11,10 +11,9 @@ import pytest
 from bandits import Guarantee, StepwisePolicy
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
 from bandits.audit.ledger import Domain
-from bandits.audit.pairs import FEW, MOST, OTHERS, difference, most_telling, pairs, places
+from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_difference, most_telling, pairs
 from bandits.audit.planted import ScaledNoise
 from bandits.audit.transcripts import Convention
-from bandits.foreign_draws import watched
 from bandits.guarantees import Neighbours
 from experiments.audit.__main__ import main as audit
 from experiments.audit.plays import plays
@@ -24,13 +23,6 @@ from scripts import privacy
 
 README = (REPOSITORY / "README.md").read_text()
 NOISE = 'rng.laplace(scale=1 / self.epsilon, size=len(state["sums"]))'
-
-
-def test_generators_of_given_files_alone_are_noted():
-    for files, noted in [([__file__], {"numpy.random.default_rng(3)"}), (["another.py"], set())]:
-        with watched(files) as made:
-            np.random.default_rng(3)
-        assert made == noted
 
 
 def test_pairs_are_of_every_arm_and_every_place():
@@ -55,8 +47,8 @@ def test_pairs_of_losses_change_a_whole_step():
 
 
 def test_places_of_a_long_horizon_are_dense_at_the_beginning_and_reach_the_end():
-    assert places(5, 10) == [0, 1, 2, 3, 4]
-    found = places(10**6, 100)
+    assert changed_places(5, 10) == [0, 1, 2, 3, 4]
+    found = changed_places(10**6, 100)
     assert found[:50] == list(range(50))
     assert found[-1] == 10**6 - 1
     assert len(found) <= 100
@@ -65,14 +57,14 @@ def test_places_of_a_long_horizon_are_dense_at_the_beginning_and_reach_the_end()
 
 def test_the_difference_of_plays_is_in_standard_errors():
     same = np.zeros((50, 3), dtype=int)
-    assert difference(same, same) == 0
+    assert largest_difference(same, same) == 0
     other = same.copy()
     other[:, 1] = 1
     # shares 0 and 1, pooled 1/2: 1 / sqrt((1/4 + 1/50) (2/50))
-    assert difference(same, other) == pytest.approx(1 / np.sqrt((0.25 + 0.02) * 0.04))
+    assert largest_difference(same, other) == pytest.approx(1 / np.sqrt((0.25 + 0.02) * 0.04))
     few = np.array([[0, 1], [1, 0]] * 25)  # each step has the same law, the sequences have not
     mixed = np.array([[0, 0], [1, 1]] * 25)
-    assert difference(few, mixed) > 4
+    assert largest_difference(few, mixed) > 4
     assert FEW >= 4
 
 
@@ -166,7 +158,7 @@ def power(outcome):
 
 def test_without_plays_a_ledger_is_declared(readme):
     assert verdict(readme(NOISE, *ASKED)) == "declared"
-    assert verdict(readme("0.0", *ASKED)) == "declared"
+    assert readme("0.0", *ASKED).code == 2  # its noise does not come from the rng, which needs few plays to see
     assert verdict(readme(NOISE, *ASKED, "level=release")) == "declared"
 
 
@@ -175,9 +167,7 @@ def test_without_plays_a_ledger_is_declared(readme):
     ("noise", "expected"),
     [
         (NOISE, "kept"),
-        ("0.0 * rng.random()", "violated"),
         ("rng.laplace(scale=1e-3, size=len(state['sums']))", "violated"),
-        ("np.array([*rng.laplace(scale=1e-3, size=1), 0.1])", "violated"),
     ],
 )
 def test_plays_show_what_is_spent(readme, noise, expected):
@@ -185,12 +175,14 @@ def test_plays_show_what_is_spent(readme, noise, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.1", "4"])
-def test_noise_of_a_fixed_generator_is_refused(readme, epsilon):
-    noise = NOISE.replace("rng.", "np.random.default_rng(0).")
-    outcome = readme(noise, *ASKED[:2], f"budget.epsilon={epsilon}", "horizon=4", "runs=1000")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "explore_then_commit: makes the generator numpy.random.default_rng(0) in every play" in outcome.err
+def test_noise_that_is_not_of_the_rng_is_refused(readme):
+    """Unless it is so large that no reward of the audit matters: then nothing is kept either."""
+    fixed = NOISE.replace("rng.", "np.random.default_rng(0).")
+    for noise in (fixed, "np.array([0.3, 0.1])"):
+        outcome = readme(noise, *ASKED[:2], "budget.epsilon=4", "horizon=4", "runs=1000")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "explore_then_commit: its arms depend on rewards and never on the rng that is passed" in outcome.err
+    assert verdict(readme(fixed, *ASKED[:2], "budget.epsilon=0.1", "horizon=4", "runs=1000")) == "no verdict"
 
 
 @pytest.mark.slow
@@ -251,12 +243,7 @@ def test_too_few_plays_for_the_missing_noise_are_no_verdict(readme):
 
 
 @pytest.mark.slow
-def test_noise_that_is_constant_or_not_of_the_rng(readme):
-    constant = readme("np.array([0.3, 0.1])", *ASKED, "runs=3000")
-    assert verdict(constant) == "violated"
-    assert power(constant).startswith("the arms depend on rewards and never on the rng: its noise")
-    few = readme("np.array([0.3, 0.1])", *ASKED, "runs=80")  # too few to show more than epsilon = 4
-    assert verdict(few) == "no verdict"
+def test_noise_that_differs_for_the_same_rng_is_no_verdict(readme):
     own = readme(NOISE.replace("rng.", "np.random.default_rng()."), *ASKED, "runs=3000")
     assert verdict(own) == "no verdict"
     assert "same generator differ: its noise does not come from the rng" in power(own)

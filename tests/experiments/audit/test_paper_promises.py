@@ -140,14 +140,14 @@ def test_only_printed_forms_break_a_stored_promise(stored):
     assert not any(found.verdict == "violated" for found in stored)
     apart = {found.policy for found in stored if found.paper_verdict != found.verdict}
     assert apart == PRINTED
-    words = privacy.summary(stored)
+    words = privacy.verdicts_in_words(stored)
     assert words.count("violated") == 1
     assert "Promises of the class" in words
     assert words.endswith("Violated: none.")
     section = next(part for part in words.split("\n\n") if part.startswith("Promises of the paper"))
     for word in ("noise=exponential", "tree_budget=natural", "start_phase=printed"):
         assert word in " ".join(section.split())
-    broken = privacy.page(stored).split("## Violated promises")[1].split("## Witnesses")[0]
+    broken = privacy.privacy_page(stored).split("## Violated promises")[1].split("## Witnesses")[0]
     assert sum(line.startswith("- ") for line in broken.splitlines()) >= 10
 
 

@@ -31,7 +31,7 @@ from experiments.cells.weighted import WeightedCell
 from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.simulate import look_up, run
+from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
 from experiments.store.results_file import DamagedFileError
 
@@ -82,8 +82,8 @@ def test_pulls_grow_and_add_up(pulls):
 def test_stored_and_read_again(kind, tmp_path):
     cell, store = CELLS[kind], Store(tmp_path)
     wanted = 12 if cell.repeatable else 1
-    run(look_up([Request(cell, min(5, wanted), {})], store), store, 1)
-    run(look_up([Request(cell, wanted, {})], store), store, 1)  # resumes where it stopped
+    run_jobs(look_up([Request(cell, min(5, wanted), {})], store), store, 1)
+    run_jobs(look_up([Request(cell, wanted, {})], store), store, 1)  # resumes where it stopped
     result = store.read(cell)
     assert result.replications == wanted
     assert set(result.rows) == set(cell.fields)
@@ -102,7 +102,7 @@ def test_kinds_differ_in_identity():
 
 def test_some_runs_expire_and_have_no_estimate(tmp_path):
     cell, store = CELLS["stopping"], Store(tmp_path)
-    run(look_up([Request(cell, 60, {})], store), store, 1)
+    run_jobs(look_up([Request(cell, 60, {})], store), store, 1)
     rows = store.read(cell).rows
     assert 0 < rows["expired"].sum() < 60
     assert (np.isnan(rows["estimate"]) == rows["expired"]).all()
@@ -118,7 +118,7 @@ def test_some_runs_expire_and_have_no_estimate(tmp_path):
 
 def test_load_distinguishes_exact_from_simulated(tmp_path):
     store = Store(tmp_path)
-    run(look_up([Request(CELLS["regret"], 3, {}), Request(CELLS["exact"], 1, {})], store), store, 1)
+    run_jobs(look_up([Request(CELLS["regret"], 3, {}), Request(CELLS["exact"], 1, {})], store), store, 1)
     table = load(results_dir=tmp_path, t=500)
     assert table.groupby("record").size().to_dict() == {"exact": 1, "regret": 3}
     assert load(results_dir=tmp_path, t=500, record="exact").replication.tolist() == [0]
@@ -143,7 +143,7 @@ def test_load_distinguishes_exact_from_simulated(tmp_path):
 )
 def test_rows_that_cannot_be_are_refused_and_are_damage(kind, column, wrong, tmp_path, monkeypatch):
     cell, store = CELLS[kind], Store(tmp_path)
-    run(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
+    run_jobs(look_up([Request(cell, 60 if kind == "stopping" else 1, {})], store), store, 1)
     result = store.read(cell)
     changed = replace(result, rows={**result.rows, column: wrong(result.rows[column])})
     store.path(cell).unlink()
@@ -248,9 +248,9 @@ def test_weighted_runs_are_loaded_and_found_from_plain_ones(tmp_path):
     store = Store(tmp_path)
     plain = RegretCell(C1(3), DPKLUCB(3.0), 10**9, recorded=1)
     rare, early = WeightedCell(C1(3), DPKLUCB(3.0), 10**9), replace(plain, horizon=1000)
-    run(look_up([Request(plain, 2, {}), Request(early, 2, {})], store), store, 1)
+    run_jobs(look_up([Request(plain, 2, {}), Request(early, 2, {})], store), store, 1)
     assert store.read(plain).weighted is None
-    run(look_up([Request(rare, 3, {})], store), store, 1)
+    run_jobs(look_up([Request(rare, 3, {})], store), store, 1)
     assert store.read(plain).weighted.regret.tolist() == store.read(rare).regret.tolist()
     assert store.read(early).weighted is None
     table = load_weighted(results_dir=tmp_path)

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from bandits.environments.bernoulli import C1
+from bandits import ParameterError
+from bandits.environments.bernoulli import C1, Bernoulli
 from bandits.environments.full_information import DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.environments.streams import SignedBernoulli
@@ -40,6 +41,19 @@ def test_what_pulls_say_of_the_best_arm():
     assert stored.measure("suboptimal_pulls").tolist() == [50, 65, 66]
     assert stored.measure("wrong_arm").tolist() == [False, True, True]  # by one: two arms were left
     assert stored.measure("identification_samples").tolist() == [80, 100, 98]
+
+
+def test_nash_regret():
+    """Means 1/2 and 1/8: half of the pulls each give 1/4; a mean of 0 counts where it is pulled."""
+    cell = RegretCell(Bernoulli((0.5, 0.125)), DPSE(1.0), 100)
+    stored = of_runs(cell, t=[[100]] * 2, regret=[[0.0]] * 2, pulls=[[50, 50], [100, 0]])
+    assert stored.measure("nash_regret") == pytest.approx([0.25, 0.0])
+    cell = RegretCell(Bernoulli((0.5, 0.0)), DPSE(1.0), 100)
+    stored = of_runs(cell, t=[[100]] * 2, regret=[[0.0]] * 2, pulls=[[99, 1], [100, 0]])
+    assert stored.measure("nash_regret") == pytest.approx([0.5, 0.0])
+    cell = RegretCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5), 100)
+    with pytest.raises(ParameterError, match=r"^value: nash_regret is for arms with means of at least 0, not dtol"):
+        of_runs(cell, t=[[100]], regret=[[10.0]], pulls=[[40, 60]]).measure("nash_regret")
 
 
 def test_the_worst_profile_is_the_largest_found():

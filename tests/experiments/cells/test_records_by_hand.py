@@ -25,8 +25,7 @@ from experiments.cells.privacy import PrivacyCell
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import WeightedCell, weighted_of
 from experiments.simulate.provenance import machine
-from experiments.store import agree
-from experiments.store.stored import Replications, Stored
+from experiments.store.stored import Replications, Stored, agree
 
 CURVES = Replications({"t": np.array([[1, 5]] * 2), "regret": np.array([[0.5, 2.0], [1.0, 3.0]])}, {})
 
@@ -135,7 +134,7 @@ def test_effective_runs_of_weighted_blocks_by_hand():
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        (lambda: WeightedCell(C1(5), UCB1(), 10**9), "^weighted: is for DP-KLUCB and DP-IMED"),
+        (lambda: WeightedCell(C1(5), UCB1(), 10**9), "^weighted: is for DP-KLUCB, DP-IMED and zCDP-KLUCB"),
         (lambda: WeightedCell(C1(5), DPKLUCB(0.1), 10**9, recorded=1), "^recorded: "),
         (lambda: WeightedCell(C1(5), DPKLUCB(0.1), 4), "^horizon: must be at least the number of arms, 5, got 4"),
         (lambda: kind_of(C1(5), DPKLUCB(0.1), exact=True, weighted=True), "^weighted: excludes exact"),

@@ -54,7 +54,7 @@ def test_bounds_share_the_error():
 
 def test_lower_bounds_share_the_error_among_checkpoints_too():
     """Regret is above a lower bound of 1 at every checkpoint; it is smallest at the first."""
-    path = "bandits.bounds.wang2024.transcript_lower_bound"
+    path = "bandits.bounds.wang2024.two_armed_transcript_lower_bound"
     constants = {"epsilon": 1.0, "delta": 0.01, "horizon": 10**9, "scale": 1.0, "power": 0.5}
     (setting,) = settings(
         Bound(("made_up",), {}, path, constants, side="lower"), [cell := measured(DPSE(1.0), 100, 10)]

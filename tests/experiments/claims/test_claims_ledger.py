@@ -10,11 +10,11 @@ import yaml
 from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
-from experiments.claims import claims, summary
+from experiments.claims import claims, counts_in_words
 from experiments.claims.checks import sajed2019, tao2022, wang2024, wu2025
 from experiments.claims.checks.matching import matching
 from experiments.claims.power import in_turn
-from experiments.claims.settings import Range, Setting, Standing
+from experiments.claims.settings import Range, Setting, SettingOutcome
 from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
@@ -51,7 +51,7 @@ def test_the_summary_by_hand():
         made(Outcome.HOLDS_UNDER, ours=True),
         made(Outcome.FAILS, threshold=True, after=True),
     ]
-    assert summary(found) == (
+    assert counts_in_words(found) == (
         "5 claims, 1 of them ours: 2 hold (1 at a threshold of ours), 2 hold under a condition (1 at a threshold of "
         "ours, 1 chosen after the data), 1 fail (1 at a threshold of ours). Verdicts in favour that say nothing: "
         "1 in all settings, 0 in some."
@@ -294,11 +294,23 @@ def test_bounds_that_match_and_those_that_do_not():
         base, further = {"horizon": 1e100, "gap": 0.1}, {"horizon": 1e300, "gap": 1e-3}
         return [setting.result for setting in matching(ratio, base, further)]
 
-    assert standings(lambda horizon, gap: 7.0) == [Standing.PASSES] * 3
-    assert standings(lambda horizon, gap: math.log(horizon)) == [Standing.PASSES, Standing.FAILS, Standing.PASSES]
-    assert standings(lambda horizon, gap: 1 / 7) == [Standing.FAILS, Standing.PASSES, Standing.PASSES]
-    assert standings(lambda horizon, gap: 7.0 * gap**-0.01) == [Standing.PASSES, Standing.PASSES, Standing.PASSES]
-    assert standings(lambda horizon, gap: 7.0 * gap**-0.1) == [Standing.PASSES, Standing.PASSES, Standing.FAILS]
+    assert standings(lambda horizon, gap: 7.0) == [SettingOutcome.PASSES] * 3
+    assert standings(lambda horizon, gap: math.log(horizon)) == [
+        SettingOutcome.PASSES,
+        SettingOutcome.FAILS,
+        SettingOutcome.PASSES,
+    ]
+    assert standings(lambda horizon, gap: 1 / 7) == [SettingOutcome.FAILS, SettingOutcome.PASSES, SettingOutcome.PASSES]
+    assert standings(lambda horizon, gap: 7.0 * gap**-0.01) == [
+        SettingOutcome.PASSES,
+        SettingOutcome.PASSES,
+        SettingOutcome.PASSES,
+    ]
+    assert standings(lambda horizon, gap: 7.0 * gap**-0.1) == [
+        SettingOutcome.PASSES,
+        SettingOutcome.PASSES,
+        SettingOutcome.FAILS,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -313,24 +325,24 @@ def test_bounds_that_match_and_those_that_do_not():
     ],
 )
 def test_a_factor_that_only_the_upper_bound_has_is_seen(monkeypatch, module, check, upper, extra):
-    assert {setting.result for setting in getattr(module, check)()} == {Standing.PASSES}
+    assert {setting.result for setting in getattr(module, check)()} == {SettingOutcome.PASSES}
     right = getattr(module, upper)
     monkeypatch.setattr(module, upper, lambda *values, **named: right(*values, **named) * extra(*values, **named))
-    assert Standing.FAILS in {setting.result for setting in getattr(module, check)()}
+    assert SettingOutcome.FAILS in {setting.result for setting in getattr(module, check)()}
 
 
 def test_a_lower_bound_above_the_upper_one_is_seen(monkeypatch):
     monkeypatch.setattr(
         sajed2019, "private_lower_bound", lambda gaps, epsilon, horizon: 1e6 * math.log(horizon) / epsilon
     )
-    assert Standing.FAILS in {setting.result for setting in sajed2019.upper_over_lower_bound()}
+    assert SettingOutcome.FAILS in {setting.result for setting in sajed2019.upper_over_lower_bound()}
 
 
 def test_the_local_bounds_of_the_paper_are_below_those_that_are_proved(monkeypatch):
-    assert {setting.result for setting in tao2022.local_lower_bounds()} == {Standing.PASSES}
+    assert {setting.result for setting in tao2022.local_lower_bounds()} == {SettingOutcome.PASSES}
     right = tao2022.local_worst_case_lower_bound
     monkeypatch.setattr(tao2022, "local_worst_case_lower_bound", lambda *values: 100 * right(*values))
-    assert Standing.FAILS in {setting.result for setting in tao2022.local_lower_bounds()}
+    assert SettingOutcome.FAILS in {setting.result for setting in tao2022.local_lower_bounds()}
 
 
 def test_what_no_run_may_show_takes_no_share():

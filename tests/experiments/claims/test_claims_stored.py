@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises
+from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises, written
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
 from scripts.docs import __main__ as docs
@@ -18,7 +18,13 @@ BOUNDS = (promises.Bound, promises.PullsBound, promises.Exceedance)
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return judge_claims(claims(), Results(Composer()))
+    return list(judge_claims(claims(), Results(Composer(), written=written.read_verdicts())))
+
+
+def test_the_file_of_verdicts_is_current(verdicts):
+    """By digests of claims and results; `make check` judges all again."""
+    assert written.read_verdicts().keys() == written.forms_of(verdicts).keys(), "python -m scripts.docs claims"
+    assert written.outdated(written.read_verdicts(), written.forms_of(verdicts)) == [], "python -m scripts.docs claims"
 
 
 SHOWN = {

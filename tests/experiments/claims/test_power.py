@@ -10,7 +10,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments import intervals
-from experiments.claims import Standing, promises
+from experiments.claims import SettingOutcome, promises
 from experiments.claims import __main__ as claims_command
 from experiments.claims.power import counted, possible_of, scaled
 from experiments.claims.settings import Range, Setting
@@ -67,17 +67,17 @@ def test_vacuous_settings_do_not_count_and_are_reported(tmp_path):
 
 def test_a_setting_is_vacuous_if_nothing_possible_is_outside_its_limits():
     for setting, expected in [
-        (Setting({}, exactly(1.0), at_most=2.0, possible=Range(0, 2)), Standing.VACUOUS),
-        (Setting({}, exactly(1.0), at_most=1.9, possible=Range(0, 2)), Standing.PASSES),
-        (Setting({}, exactly(1.0), at_least=0.0, possible=Range(0, 2)), Standing.VACUOUS),
-        (Setting({}, exactly(1.0), at_least=0.1, possible=Range(0, 2)), Standing.PASSES),
-        (Setting({}, exactly(1.0), at_least=0.0, at_most=1.9, possible=Range(0, 2)), Standing.PASSES),
+        (Setting({}, exactly(1.0), at_most=2.0, possible=Range(0, 2)), SettingOutcome.VACUOUS),
+        (Setting({}, exactly(1.0), at_most=1.9, possible=Range(0, 2)), SettingOutcome.PASSES),
+        (Setting({}, exactly(1.0), at_least=0.0, possible=Range(0, 2)), SettingOutcome.VACUOUS),
+        (Setting({}, exactly(1.0), at_least=0.1, possible=Range(0, 2)), SettingOutcome.PASSES),
+        (Setting({}, exactly(1.0), at_least=0.0, at_most=1.9, possible=Range(0, 2)), SettingOutcome.PASSES),
         (
             Setting({}, exactly(3.0), at_most=2.0, possible=Range(0, 2)),
-            Standing.FAILS,
+            SettingOutcome.FAILS,
         ),  # a failure elsewhere is not hidden
-        (Setting({}, Interval(1, 0, 5), at_most=4.0), Standing.OPEN),
-        (Setting({}, exactly(math.nan), at_most=2.0, possible=Range(0, 2)), Standing.NOT_COVERED),
+        (Setting({}, Interval(1, 0, 5), at_most=4.0), SettingOutcome.OPEN),
+        (Setting({}, exactly(math.nan), at_most=2.0, possible=Range(0, 2)), SettingOutcome.NOT_COVERED),
     ]:
         assert setting.result is expected
 

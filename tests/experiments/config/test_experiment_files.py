@@ -4,7 +4,6 @@ import textwrap
 
 import pytest
 
-from experiments.config import compose
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
@@ -24,8 +23,7 @@ figure: {title: Mine, panels: [{title: a}]}
 def planned(tmp_path, text, *more):
     (tmp_path / "experiment").mkdir(exist_ok=True)
     (tmp_path / "experiment" / "mine.yaml").write_text(textwrap.dedent(text).lstrip("\n"))
-    compose._compose_choices.cache_clear()  # the file has just changed
-    return plan(["+experiment=mine", *more], Composer([tmp_path])).requests
+    return plan([["+experiment=mine", *more]], Composer([tmp_path]))[0].requests
 
 
 def test_a_good_file_is_planned(tmp_path):

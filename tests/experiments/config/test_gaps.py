@@ -2,15 +2,14 @@
 
 import pytest
 
-from experiments.claims import Results
+from experiments.claims import Results, judge_claims
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts import figures
 from scripts.report import __main__ as report
-from scripts.report import claims as report_claims
-from scripts.report.claims import Judged, Ledger
+from scripts.report.claims import JudgedClaims, Ledger
 
 POLICIES = r"""
 from dataclasses import dataclass
@@ -113,9 +112,9 @@ def mine(tmp_path_factory):
     requests = [
         request
         for name in ("good", "label", "mute")
-        for request in plan([f"+experiment=wrong/{name}"], composer).requests
+        for request in plan([[f"+experiment=wrong/{name}"]], composer)[0].requests
     ]
-    run([Job(request, None) for request in requests], Store(folder / "results"), workers=1)
+    run_jobs([CellJob(request, None) for request in requests], Store(folder / "results"), workers=1)
     return folder
 
 
@@ -175,7 +174,8 @@ def test_a_wrong_claim_leaves_the_others(tmp_path):
     entry = "- {id: mine, where: here, claim: this, ours: true, test: exact, check: nothing.there, experiments: [a]}\n"
     (tmp_path / "claims" / "sajed2019_mine.yaml").write_text(entry)
     ledger = Ledger.read(Composer([tmp_path])).of(["wang2024", "sajed2019_mine"])
-    found = Judged.of(ledger, *report_claims.judged(ledger.claims, Results(Composer([tmp_path]))))
+    wrong: list[str] = []
+    found = JudgedClaims.of(ledger, list(judge_claims(ledger.claims, Results(Composer([tmp_path])), wrong)), wrong)
     assert found.gap is not None
     assert "sajed2019_mine.yaml: mine" in found.gap.why
     assert {verdict.paper for verdict in found.verdicts} == {"wang2024"}

@@ -12,10 +12,10 @@ from experiments.cells.worst_profile import WorstProfileCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store, stored_cells
 from scripts import figures
-from scripts.drawing.figure import describe
+from scripts.drawing.figure import drawing_of_plan
 
 PULLS = """
 from dataclasses import dataclass
@@ -129,14 +129,14 @@ SHAPES = {  # the smallest experiment of each shape
 @pytest.mark.parametrize("name", SHAPES.values(), ids=SHAPES)
 def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
     """With the instances, budgets, horizons and checkpoints of the others, whose cells stay as they are."""
-    alone = plan([f"+experiment={name}"], composer)
+    alone = plan([[f"+experiment={name}"]], composer)[0]
     for policy in POLICIES:
         if policy not in kin(alone.requests):
             with pytest.raises(UserError, match=f"^join: .*{policy}") as error:
-                plan([f"+experiment={name}", f"join={policy}"], composer)
+                plan([[f"+experiment={name}", f"join={policy}"]], composer)[0]
             assert "\n" not in str(error.value)
             continue
-        together = plan([f"+experiment={name}", f"join={policy}"], composer).requests
+        together = plan([[f"+experiment={name}", f"join={policy}"]], composer)[0].requests
         assert together[: len(alone.requests)] == alone.requests
         more = together[len(alone.requests) :]
         assert {request.cell.policy.name for request in more} == {policy}
@@ -151,25 +151,25 @@ def test_a_policy_joins_every_experiment_of_its_kind(composer, name):
 
 
 def test_it_takes_the_parameters_that_it_has_too(composer):
-    accuracies = plan(["+experiment=sajed2019/stopping_accuracy", "join=stops"], composer).requests
+    accuracies = plan([["+experiment=sajed2019/stopping_accuracy", "join=stops"]], composer)[0].requests
     of = {request.cell.policy.accuracy for request in accuracies if request.cell.policy.name == "stops"}
     assert of == {0.02, 0.05, 0.1, 0.2, 0.5, 0.9}
     for asked, beta in (("sajed2019/best_arm", 0.05), ("sajed2019/fig01", 0.5)):
-        found = plan([f"+experiment={asked}", "join=pulls"], composer).requests
+        found = plan([[f"+experiment={asked}", "join=pulls"]], composer)[0].requests
         assert {request.cell.policy.beta for request in found if request.cell.policy.name == "pulls"} == {beta}
 
 
 def test_experiments_that_it_cannot_play_are_reported(composer):
-    asked = plan(["+experiment=wang2024/fig06", "join=[pulls]"], composer)
+    asked = plan([["+experiment=wang2024/fig06", "join=[pulls]"]], composer)[0]
     assert [request.cell.policy.epsilon for request in asked.requests if request.cell.policy.name == "pulls"] == [0.1]
     assert len(asked.left_out) == 1
     assert asked.left_out[0].startswith("pulls joins wang2024/fig06, but not everywhere: budget.epsilon: must be above")
-    assert plan(["+experiment=sajed2019/fig01", "join=[pulls]"], composer).left_out == []
+    assert plan([["+experiment=sajed2019/fig01", "join=[pulls]"]], composer)[0].left_out == []
 
 
 def test_the_shell_still_picks(composer):
     asked = ["+experiment=sajed2019/tight", "policy=dp_se", "policy.beta=0.1", "instance=c2", "join=[pulls,ucb1]"]
-    found = plan([*asked, "budget.epsilon=0.5"], composer).requests
+    found = plan([[*asked, "budget.epsilon=0.5"]], composer)[0].requests
     policies = {request.cell.policy.name: request.cell.policy for request in found}
     assert set(policies) == {"dp_se", "pulls", "ucb1"}
     assert policies["dp_se"].beta == policies["pulls"].beta == 0.1
@@ -177,7 +177,7 @@ def test_the_shell_still_picks(composer):
 
 
 def test_one_cell_can_be_joined_too(composer):
-    found = plan(["policy=dp_ftpl_new", "budget=approximate", "horizon=1e3", "join=pulls"], composer).requests
+    found = plan([["policy=dp_ftpl_new", "budget=approximate", "horizon=1e3", "join=pulls"]], composer)[0].requests
     assert [request.cell.policy.name for request in found] == ["dp_ftpl_new", "pulls"]
     assert found[1].config["budget"] == {"epsilon": 1, "delta": None, "rho": None}
 
@@ -199,10 +199,10 @@ def test_one_cell_can_be_joined_too(composer):
 )
 def test_a_wrong_join_is_one_line(composer, join, message):
     if message is None:
-        assert plan(["+experiment=wang2024/fig05", join], composer).requests
+        assert plan([["+experiment=wang2024/fig05", join]], composer)[0].requests
         return
     with pytest.raises(UserError, match=message) as error:
-        plan(["+experiment=wang2024/fig05", join], composer)
+        plan([["+experiment=wang2024/fig05", join]], composer)[0]
     assert "\n" not in str(error.value)
 
 
@@ -212,9 +212,9 @@ def test_a_pure_policy_is_in_every_panel_of_its_budget(composer, tmp_path):
     shown = {}
     for name in ("wang2024/fig04", "wang2024/fig06"):
         asked = [f"+experiment={name}", "join=pulls", "horizon=200", "replications=2", f"results_dir={tmp_path}"]
-        planned = plan(asked, composer)
-        run([Job(request, None) for request in planned.requests], Store(tmp_path), workers=1)
-        drawing = describe(planned, stored_cells(planned))
+        planned = plan([asked], composer)[0]
+        run_jobs([CellJob(request, None) for request in planned.requests], Store(tmp_path), workers=1)
+        drawing = drawing_of_plan(planned, stored_cells(planned))
         shown[name] = [
             [mark for mark in panel.marks if getattr(mark, "label", "").startswith("Pulls")] for panel in drawing.panels
         ]
@@ -253,7 +253,7 @@ def test_an_experiment_may_have_policies_that_join(tmp_path):
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\ndefaults: [/experiment/sajed2019/_by_epsilon]\nsubject: c1\njoin: thompson_beta\n"
     (tmp_path / "experiment" / "mine_joined.yaml").write_text(textwrap.dedent(text))
-    found = plan(["+experiment=mine_joined"], Composer([tmp_path])).requests
+    found = plan([["+experiment=mine_joined"]], Composer([tmp_path]))[0].requests
     assert {"dp_se", "dp_ucb", "ucb1", "thompson_beta"} <= {request.cell.policy.name for request in found}
 
 
@@ -261,7 +261,7 @@ def test_an_experiment_may_have_policies_that_join(tmp_path):
 def test_figures_with_a_robust_policy_are_those_that_it_joins(figure, policy):
     """With the instances, budgets and horizons of the paper's private policies."""
     asked, stored = ([f"+experiment=tao2022/{figure}", f"join={policy}"], [f"+experiment=tao2022/{figure}_robust"])
-    cells = [[request.cell for request in plan(words, Composer()).requests] for words in (asked, stored)]
+    cells = [[request.cell for request in plan([words], Composer())[0].requests] for words in (asked, stored)]
     assert [cell.key for cell in cells[0]] == [cell.key for cell in cells[1]]
     joined = [cell for cell in cells[0] if cell.policy.name == policy]
     private = {

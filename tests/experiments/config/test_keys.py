@@ -35,4 +35,4 @@ if __name__ == "__main__":
     with PLANS.open("w", newline="") as file:
         writer, composer = csv.writer(file, lineterminator="\n"), Composer()
         for name in composer.choices("experiment"):
-            writer.writerow((name, *row(plan([f"+experiment={name}"], composer).requests)))
+            writer.writerow((name, *row(plan([[f"+experiment={name}"]], composer)[0].requests)))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.config import compose, overrides
+from experiments.config import compose
 from experiments.config.command_line import jobs_of, read_command_line
-from experiments.config.compose import GROUPS, REPOSITORY, Composer
+from experiments.config.compose import GROUPS, REPOSITORY, Composer, parsed
 from experiments.config.plan import plan
 from experiments.errors import UserError
 
@@ -151,11 +151,22 @@ def test_a_glob_that_means_nothing_is_one_line(call, word):
 
 
 def test_a_sweep_is_composed_once(monkeypatch):
-    compose._compose_choices.cache_clear()
+    composed, create = [], compose.create_defaults_list
+    monkeypatch.setattr(compose, "create_defaults_list", lambda *given: composed.append(given) or create(*given))
     monkeypatch.setattr(sys, "argv", ["command", "-m", "budget.epsilon=range(1,31)", "horizon=1e4,1e5"])
     command = read_command_line()
     assert len(command.plans()) == 60
-    assert compose._compose_choices.cache_info().misses == 1
+    assert len(composed) == 1
+
+
+def test_one_composer_is_made_and_keeps_the_name_of_its_config(monkeypatch):
+    made, create = [], Composer.__init__
+    monkeypatch.setattr(Composer, "__init__", lambda self, *given: made.append(self) or create(self, *given))
+    monkeypatch.setattr(sys, "argv", ["command", "horizon=1e4"])
+    command = read_command_line("audit")
+    (planned,) = command.plans()
+    assert made == [command.composer] == [planned.composer]
+    assert command.composer.config_name == "audit"
 
 
 def test_folders_may_have_any_name(call, tmp_path):
@@ -196,13 +207,13 @@ def test_an_interrupted_import_is_one_line(module, tmp_path):
 
 def test_a_number_for_a_choice_is_refused_as_before():
     with pytest.raises(UserError, match=r"^policy: must be the name of a choice, got 5$"):
-        overrides.parsed("policy=5")
+        parsed("policy=5")
 
 
 def test_a_number_of_the_environment_is_a_number(monkeypatch):
     monkeypatch.setenv("EPS", "0.5")
     by_name, by_number = (
-        plan([f"budget.epsilon={value}", "policy=dp_se", "instance=c2"], Composer()).requests[0].cell.key
+        plan([[f"budget.epsilon={value}", "policy=dp_se", "instance=c2"]], Composer())[0].requests[0].cell.key
         for value in ("${oc.env:EPS}", "0.5")
     )
     assert by_name == by_number

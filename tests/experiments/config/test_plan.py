@@ -87,7 +87,7 @@ def test_a_cell_that_its_policy_refuses():
 
 
 def test_the_most_replications_win(composer):
-    few, many = (plan(["policy=ucb1", f"replications={count}"], composer).requests[0] for count in (2, 5))
+    few, many = (plan([["policy=ucb1", f"replications={count}"]], composer)[0].requests[0] for count in (2, 5))
     assert merge([few, many]) == merge([many, few]) == [many]
 
 
@@ -107,25 +107,27 @@ def test_horizon_holds_one_pull_of_every_arm():
 
 def test_plan_of_one_cell(composer):
     asked = ["instance=c2", "instance.arms=3", "policy=dp_ucb", "budget.epsilon=1", "horizon=1e4"]
-    (request,) = plan(asked, composer).requests
+    (request,) = plan([asked], composer)[0].requests
     assert request.cell == RegretCell(C2(3), DPUCB(1.0), 10_000)
     assert request.replications == 30
     assert request.config["policy"]["epsilon"] == 1
 
 
 def test_whole_and_decimal_numbers_are_the_same_cell(composer):
-    one, other = (plan([f"budget.epsilon={text}", "horizon=5000"], composer).requests[0] for text in ("1", "1.0"))
+    one, other = (plan([[f"budget.epsilon={text}", "horizon=5000"]], composer)[0].requests[0] for text in ("1", "1.0"))
     assert one.cell.key == other.cell.key
     assert isinstance(one.cell.policy.epsilon, float)
 
 
 def test_budgets_do_not_multiply_policies_without_privacy(composer):
-    first, second = (plan(["policy=ucb1", f"budget.epsilon={text}"], composer).requests[0] for text in ("0.1", "1"))
+    first, second = (
+        plan([["policy=ucb1", f"budget.epsilon={text}"]], composer)[0].requests[0] for text in ("0.1", "1")
+    )
     assert first.cell.key == second.cell.key
 
 
 def test_plan_of_an_experiment(composer):
-    requests = plan(["+experiment=sajed2019/fig05"], composer).requests
+    requests = plan([["+experiment=sajed2019/fig05"]], composer)[0].requests
     assert len(requests) == 4 * (2 * 2 + 2)
     assert {request.cell.horizon for request in requests} == {50_000_000}
     assert {request.cell.arms for request in requests} == {3, 5, 10, 20}
@@ -133,13 +135,15 @@ def test_plan_of_an_experiment(composer):
 
 
 def test_overrides_win_over_the_experiment(composer):
-    requests = plan(["+experiment=sajed2019/fig05", "policy=dp_se", "horizon=1e3", "replications=2"], composer).requests
+    requests = plan([["+experiment=sajed2019/fig05", "policy=dp_se", "horizon=1e3", "replications=2"]], composer)[
+        0
+    ].requests
     assert {(request.cell.horizon, request.replications) for request in requests} == {(1000, 2)}
     assert {request.cell.policy for request in requests} == {DPSE(0.5), DPSE(1.0)}
 
 
 def test_an_override_that_no_sweep_lists_replaces_what_they_list(composer):
-    requests = plan(["+experiment=sajed2019/fig01", "budget.epsilon=0.3"], composer).requests
+    requests = plan([["+experiment=sajed2019/fig01", "budget.epsilon=0.3"]], composer)[0].requests
     assert [request.cell.policy for request in requests][:2] == [DPSE(0.3), DPUCB(0.3)]
     assert len(requests) == 4
 
@@ -150,7 +154,7 @@ def test_the_papers_64_settings_are_planned(composer):
     keys = {
         request.cell.key
         for number in range(1, 13)
-        for request in plan([f"+experiment=sajed2019/fig{number:02d}"], composer).requests
+        for request in plan([[f"+experiment=sajed2019/fig{number:02d}"]], composer)[0].requests
         if request.cell.policy.guarantee.private
     }
     assert len(keys) == 128
@@ -196,14 +200,14 @@ def mine(tmp_path):
 
 
 def test_a_users_policy_may_derive_from_ours(mine):
-    (request,) = plan(["policy=sure_se", "horizon=5000"], mine).requests
+    (request,) = plan([["policy=sure_se", "horizon=5000"]], mine)[0].requests
     assert request.cell.policy == DPSE(0.25, beta=0.001)
     cells = "cells=[{policy: [sure_se, dp_se]}]"
-    assert [request.cell.policy.beta for request in plan([cells, "horizon=5000"], mine).requests] == [0.001, None]
+    assert [request.cell.policy.beta for request in plan([[cells, "horizon=5000"]], mine)[0].requests] == [0.001, None]
 
 
 def test_what_an_experiment_sets_outside_of_its_cells_holds_for_their_choices(mine):
-    found = plan(["+experiment=outside"], mine).requests
+    found = plan([["+experiment=outside"]], mine)[0].requests
     assert len(found) == 10
     assert {request.cell.horizon for request in found} == {10_000}
     assert {request.cell.policy.beta for request in found} == {0.02}
@@ -214,7 +218,7 @@ def test_what_an_experiment_sets_outside_of_its_cells_holds_for_their_choices(mi
 
 def test_the_shell_wins_over_what_cells_set_and_choose(mine):
     asked = ["+experiment=outside", "policy.beta=0.5", "instance.arms=7", "budget.epsilon=3"]
-    found = plan(asked, mine).requests
+    found = plan([asked], mine)[0].requests
     assert {request.cell.policy.beta for request in found} == {0.5}
     assert {request.cell.arms for request in found} == {7}
     (request, *_) = found
@@ -222,7 +226,9 @@ def test_the_shell_wins_over_what_cells_set_and_choose(mine):
 
 
 def test_numbers_are_matched_by_value(composer):
-    one, other = (plan(["+experiment=sajed2019/fig01", f"budget.epsilon={text}"], composer) for text in ("0.1", "1e-1"))
+    one, other = (
+        plan([["+experiment=sajed2019/fig01", f"budget.epsilon={text}"]], composer)[0] for text in ("0.1", "1e-1")
+    )
     assert [request.cell.key for request in one.requests] == [request.cell.key for request in other.requests]
 
 
@@ -236,13 +242,12 @@ def test_numbers_are_matched_by_value(composer):
 )
 def test_a_wrong_cell_is_one_line(mine, experiment, message):
     with pytest.raises(UserError, match=message) as error:
-        plan([f"+experiment={experiment}"], mine)
+        plan([[f"+experiment={experiment}"]], mine)[0]
     assert "\n" not in str(error.value)
 
 
 def test_an_experiment_is_composed_once(monkeypatch):
-    composed = []
-    whole = compose._compose_choices.__wrapped__
-    monkeypatch.setattr(compose, "_compose_choices", lambda *given: composed.append(given) or whole(*given))
-    assert len(plan(["+experiment=wu2025/open_questions"], Composer()).requests) == 456
+    composed, create = [], compose.create_defaults_list
+    monkeypatch.setattr(compose, "create_defaults_list", lambda *given: composed.append(given) or create(*given))
+    assert len(plan([["+experiment=wu2025/open_questions"]], Composer())[0].requests) == 456
     assert len(composed) == 1

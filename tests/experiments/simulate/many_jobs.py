@@ -21,7 +21,7 @@ from bandits.policies.elimination import DPSE
 from experiments.cells.regret import RegretCell
 from experiments.config import progress
 from experiments.config.plan import Request
-from experiments.simulate import block, look_up, run
+from experiments.simulate import block, look_up, run_jobs
 from experiments.store import Store
 
 JOBS, CELLS, OF_EACH, REPLICATIONS = 40, 20, 8, 4
@@ -47,7 +47,7 @@ def work(root: Path, job: int) -> int:
 
     block._timed = rested
     store = Store(root)
-    run(look_up(requests_of(job), store), store, workers=1)
+    run_jobs(look_up(requests_of(job), store), store, workers=1)
     return len(made)
 
 

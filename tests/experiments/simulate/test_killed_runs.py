@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
 from experiments.simulate.runners import OfProcesses
-from experiments.store.results_file import read_file
+from experiments.store.results_file import DamagedFileError, read_file
 from tests.forked import python
 
 POLICY = r"""
@@ -29,12 +30,15 @@ class Paced(StepwisePolicy):
     name, label, citation, guarantee = "paced", "Paced", "none", NOT_PRIVATE
     pause: float = 0.01
     dies: bool = False
+    waits: bool = False
 
     def start(self, arms, horizon):
         return arms
 
     def select(self, state, t, rng):
         time.sleep(self.pause)
+        if self.waits and "HOME_OF_TEST" not in os.environ:
+            time.sleep(1000)  # in the second play, which has no environment
         if self.dies and t == 4 and rng.random() < 0.05:
             ctypes.CDLL(None).kill(os.getpid(), signal.SIGKILL)  # as the system does where memory ends
         return int(rng.integers(state))
@@ -43,8 +47,8 @@ class Paced(StepwisePolicy):
         pass
 """
 COUNT = 30
-# The command, with a piece saved after every block.
-COMMAND = "from experiments.simulate import pieces; pieces.SECONDS = 0.0; from experiments.run import *; "
+# The command, with what was simulated saved after every block.
+COMMAND = "from experiments.simulate import sweep; sweep.SAVE = sweep.SHARE = 0.0; from experiments.run import *; "
 COMMAND += "exit_on_user_error(main)"
 
 
@@ -68,7 +72,7 @@ def folder(tmp_path_factory):
     """A folder with a policy of 0.1 s for a replication, and its results without interruption."""
     folder = tmp_path_factory.mktemp("long")
     (folder / "policy").mkdir()
-    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.01\ndies: false\n")
+    (folder / "policy" / "paced.yaml").write_text("_target_: paced.Paced\npause: 0.01\ndies: false\nwaits: false\n")
     (folder / "paced.py").write_text(POLICY)
     whole = python(["-m", "experiments.run", *words_of(folder, "whole", 1)], folder)
     assert whole.returncode == 0, whole.stderr
@@ -83,8 +87,10 @@ def words_of(folder, results, workers=2):
 
 def started(folder, results, *words, workers=2):
     """A command that simulates."""
+    keys = {word.partition("=")[0] for word in words}
+    usual = [word for word in words_of(folder, results, workers) if word.partition("=")[0] not in keys]
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words_of(folder, results, workers), *words],
+        [sys.executable, "-c", COMMAND, *usual, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -101,9 +107,24 @@ def rows(folder, results):
 
 
 def until(folder, results, count, process):
-    """Wait until this number of pieces is stored."""
-    while len(list((folder / results).rglob("*.piece"))) < count and process.poll() is None:
+    """Wait until so many replications are saved of a cell that is not complete."""
+    while max(saved(folder, results), default=0) < count and process.poll() is None:
         time.sleep(0.01)
+
+
+def saved(folder, results):
+    """How many replications are saved of each cell that is not complete."""
+    for path in (folder / results / ".begun").glob("*/*.parquet"):
+        with suppress(DamagedFileError):  # the cell was completed just now
+            yield read_file(path).replications
+
+
+def processes():
+    """Process, parent and command of everything that runs."""
+    words = ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
+    for line in subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines():
+        pid, parent, args = line.split(maxsplit=2)
+        yield int(pid), int(parent), args
 
 
 def goes_on(folder, results):
@@ -111,7 +132,7 @@ def goes_on(folder, results):
     again = python(["-m", "experiments.run", *words_of(folder, results, 1)], folder)
     assert again.returncode == 0, again.stderr
     assert same(rows(folder, results), rows(folder, "whole"))
-    assert not list((folder / results).rglob("*.piece"))
+    assert not list((folder / results / ".begun").glob("*/*"))
     return again.stdout
 
 
@@ -128,6 +149,25 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bits(folder, sent, count):
         assert "interrupted; what was simulated is stored; to continue: " in err
         assert "Traceback" not in err
     assert "1 cell begun before" in goes_on(folder, results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_stopped_in_a_second_play_leaves_no_process(folder, sent, monkeypatch):
+    monkeypatch.setenv("HOME_OF_TEST", "1")
+    results = f"second{sent.name}"
+    process = started(folder, results, "policy.waits=true", "policy.pause=0", "replications=2")
+    both = set[int]()
+    while len(both) < 2 and process.poll() is None:  # the second play, and the process that forked for it
+        children = {pid for pid, parent, args in processes() if parent == process.pid and "second_play" in args}
+        both = children | {pid for pid, parent, _ in processes() if parent in children}
+        time.sleep(0.05)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == (-sent if sent == signal.SIGKILL else 130), err
+    assert "Traceback" not in err
+    while both & {pid for pid, _, _ in processes()}:  # after SIGKILL they see that nobody reads them
+        time.sleep(0.05)
 
 
 def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
@@ -155,11 +195,7 @@ def test_processes_without_a_task_end_with_the_killed_command():
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(folder):
     process = started(folder, "worker")
     until(folder, "worker", 1, process)
-    children = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    ).stdout
-    found = [line.split(maxsplit=2) for line in children.splitlines()]
-    workers = [int(pid) for pid, parent, args in found if int(parent) == process.pid and "popen_loky" in args]
+    workers = [pid for pid, parent, args in processes() if parent == process.pid and "popen_loky" in args]
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
     _, err = process.communicate(timeout=300)
@@ -200,16 +236,27 @@ def test_two_processes_at_one_folder_share_the_work(folder):
     assert [process.returncode for process in both] == [0, 0], outputs
     assert len(list((folder / "shared").glob("*/*.parquet"))) == 4
     assert not list((folder / "shared").rglob("*.conflict*"))
-    assert not list((folder / "shared").rglob("*.lease"))
+    assert not list((folder / "shared" / ".locks").iterdir())
 
 
 @pytest.mark.slow
-def test_an_array_job_gives_the_same_bits(folder):
-    process = started(folder, "array", "runner=slurm", "runner.cluster=local", "runner.jobs=2")
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGUSR2], ids=["killed", "at the end of its time"])
+def test_an_array_job_that_ends_early_is_continued_with_the_same_bits(folder, sent):
+    """SIGUSR2 is what SLURM sends before the time limit; submitit then queues the job again."""
+    results = f"array{sent.name}"
+    process = started(folder, results, "runner=slurm", "runner.cluster=local", "runner.jobs=2")
+    while not list((folder / results).glob(".locks/*.lock")) and process.poll() is None:  # until the job has its cell
+        time.sleep(0.01)
+    ours = {
+        pid: parent for pid, parent, args in processes() if "submitit.core._submit" in args and f"/{results}/" in args
+    }
+    (job,) = [pid for pid, parent in ours.items() if parent not in ours]  # a child that it forks has its words at first
+    os.kill(job, sent)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert same(rows(folder, "array"), rows(folder, "whole"))
-    assert not list((folder / "array" / ".slurm").iterdir()), "logs of jobs that went well are kept"
+    assert same(rows(folder, results), rows(folder, "whole"))
+    logs = list((folder / results / ".slurm").iterdir())
+    assert bool(logs) == (sent == signal.SIGKILL), "logs are kept if a job was killed, and only then"
 
 
 @pytest.mark.slow

@@ -1,18 +1,17 @@
 """Interrupted runs resume and end with the same bits; failures are reported; processes share work."""
 
-import json
 import math
 import os
+import re
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from submitit.local.local import LOCAL_REQUEUE_RETURN_CODE
 from submitit.slurm.slurm import SlurmExecutor
 
 from bandits.environments.bernoulli import C1
@@ -22,19 +21,18 @@ from bandits.seeds import entropy
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import jobs_of
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, plan, plan_all
+from experiments.config.plan import Request, plan
 from experiments.own_code.fan_out import Shipped
-from experiments.simulate import Job, PolicyError, look_up, pieces, run, runners, simulate_block, slurm
+from experiments.simulate import CellJob, PolicyError, look_up, run_jobs, runners, simulate_block, slurm, sweep
 from experiments.simulate import job as job_module
-from experiments.simulate.block import Failure, Task
 from experiments.simulate.complete import why_again
 from experiments.simulate.failures import Failures
-from experiments.simulate.pieces import Pieces
+from experiments.simulate.job import begun_in
 from experiments.simulate.runners import Threads
-from experiments.simulate.status import SweepStatus, sweeps
-from experiments.simulate.sweep import run_on
-from experiments.store import Store, leases
-from experiments.store.leases import Leases
+from experiments.simulate.status import is_running, sweeps
+from experiments.store import Store
+from experiments.store.locks import Locks
+from experiments.store.results_file import write_file
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
 
@@ -53,7 +51,7 @@ def store(tmp_path):
 
 
 def simulate(store, cell=CELL, replications=20):
-    run(look_up([Request(cell, replications, {})], store), store, workers=1)
+    run_jobs(look_up([Request(cell, replications, {})], store), store, workers=1)
     return store.read(cell)
 
 
@@ -67,18 +65,20 @@ def interrupted(monkeypatch, blocks):
 
     def attempt(task):
         if next(left, None) is None:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return runners_attempt(task)
 
     runners_attempt = runners.attempt
     monkeypatch.setattr(runners, "attempt", attempt)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e6], ids=["pieces all along", "pieces at the end"])
+@pytest.mark.parametrize("seconds", [-1.0, 1e6], ids=["saved all along", "saved at the end"])
 def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store, tmp_path, monkeypatch, seconds):
     whole = simulate(Store(tmp_path / "whole"))
-    monkeypatch.setattr(pieces, "SECONDS", seconds)
+    monkeypatch.setattr(sweep, "SAVE", seconds)
     monkeypatch.setattr(job_module, "SECONDS", 1e9)  # blocks are of 1, 2, 4 replications
+    if seconds < 0:
+        monkeypatch.setattr(sweep.Sweep, "end", lambda self: self._locks.release_all())
     with monkeypatch.context() as patch:
         interrupted(patch, 3)
         with pytest.raises(KeyboardInterrupt):
@@ -87,75 +87,105 @@ def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store,
     (job,) = look_up([Request(CELL, 20, {})], store)
     assert (job.missing, job.left) == (20, 13)
     assert [number for task in job.tasks() for number in task.numbers] == [*range(7, 20)]
-    run([job], store, workers=1)
+    run_jobs([job], store, workers=1)
     assert same(store.read(CELL), whole)
-    assert Pieces(store.root).keys() == set()
+    assert [run["replications"] for run in store.read(CELL).footer["runs"]] == [[0, 7], [7, 20]]
+    assert not begun_in(store).path(CELL).exists()
+
+
+def test_a_cell_is_saved_after_seconds_and_a_share_of_the_time_spent_on_it(store, monkeypatch):
+    """Blocks of one replication that take a second each, for 400 s: saved after 6 s, and then less and less often."""
+    seconds, saved = iter(range(1000)), []
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(job_module, "SECONDS", 0.0)
+    monkeypatch.setattr(sweep, "write_file", lambda path, stored: saved.append(stored.replications))
+    simulate(store, RegretCell(C1(3), UCB1(), 10), 400)
+    assert saved[:4] == [6, 12, 18, 24]
+    gaps = np.diff(saved)
+    assert (np.diff(gaps) >= 0).all()
+    assert gaps[-1] == math.floor(5 + 0.05 * saved[-2]) + 1
 
 
 def test_a_block_takes_about_two_seconds_or_is_one_replication():
-    for seconds_of_similar_cells, seconds, lengths in [
-        (math.inf, lambda number: 3600.0, [1] * 20),
-        (math.inf, lambda number: 0.5, [1, 2, 4, 4, 4, 4, 1]),
-        (math.inf, lambda number: 1e-4, [1, 2, 4, 8, 5]),
-        (math.inf, lambda number: 0.5 if number < 7 else 2.5, [1, 2, 4, 4, *[1] * 9]),
-        (1e-4, lambda number: 1e-4, [5, 10, 5]),
-        (0.9, lambda number: 1e-4, [2, 4, 8, 6]),
-        (1e-4, lambda number: 3600.0, [5, *[1] * 15]),
+    for seconds, lengths in [
+        (lambda number: 3600.0, [1] * 20),
+        (lambda number: 0.5, [1, 2, 4, 4, 4, 4, 1]),
+        (lambda number: 1e-4, [1, 2, 4, 8, 5]),
+        (lambda number: 0.5 if number < 7 else 2.5, [1, 2, 4, 4, *[1] * 9]),
     ]:
-        job, found = Job(Request(CELL, 20, {}), None), []
-        for task in job.tasks(seconds_of_similar_cells):
+        job, found = CellJob(Request(CELL, 20, {}), None), []
+        for task in job.tasks():
             found.append(len(task.numbers))
             block = simulate_block(CELL, task.numbers.start, task.numbers.stop)
-            job.add(
-                replace(block, log={**block.log, "seconds": np.array([seconds(number) for number in task.numbers])})
-            )
+            took = np.array([seconds(number) for number in task.numbers])
+            job.blocks.append(replace(block, log={**block.log, "seconds": took}))
         assert found == lengths
         assert job.left == 0
 
 
-def test_a_resumed_cell_records_where_its_replications_come_from(store, monkeypatch):
-    block = simulate_block(CELL, 5, 10)
-    before = replace(block, footer={**block.footer, "origin": {"commit": "before"}})
-    Pieces(store.root).save([before])
-    stored = simulate(store, replications=12)
-    assert [run["replications"] for run in stored.footer["runs"]] == [[0, 5], [5, 10], [10, 12]]
-    assert [run["commit"] == "before" for run in stored.footer["runs"]] == [False, True, False]
-    assert stored.footer["runs"][1]["seconds"] == pytest.approx(before.seconds.sum())
+def begin(store, replications, cell=CELL):
+    """Leave the first replications of a cell as a run that was stopped does."""
+    job = CellJob(Request(cell, replications + 1, {}), None, blocks=[simulate_block(cell, 0, replications)])
+    write_file(begun_in(store).path(cell), job.stored_now())
 
 
-def test_pieces_of_fewer_or_other_replications_than_asked_for_are_used_as_far_as_they_go(store, tmp_path):
-    whole = simulate(Store(tmp_path / "whole"), replications=9)
-    for start, stop in ((0, 3), (2, 4), (5, 6), (8, 30)):
-        Pieces(store.root).save([simulate_block(CELL, start, stop)])
+def test_blocks_of_other_code_are_recorded_as_such():
+    blocks = [simulate_block(CELL, start, start + 4) for start in (8, 0, 4)]  # in the order in which they finish
+    blocks[2] = replace(blocks[2], footer={**blocks[2].footer, "origin": {"commit": "before"}})
+    runs = CellJob(Request(CELL, 12, {}), None, blocks=blocks).stored_now().footer["runs"]
+    assert [run["replications"] for run in runs] == [[0, 4], [4, 8], [8, 12]]
+    assert [run["commit"] == "before" for run in runs] == [False, True, False]
+    assert runs[1]["seconds"] == pytest.approx(blocks[2].seconds.sum())
+
+
+def test_replications_behind_one_that_is_missing_are_not_saved():
+    job = CellJob(
+        Request(CELL, 12, {}), None, blocks=[simulate_block(CELL, start, start + 2) for start in (4, 0, 8, 2)]
+    )
+    assert (job.left, job.stored_now().replications) == (4, 6)
+    assert CellJob(Request(CELL, 2, {}), None, blocks=[simulate_block(CELL, 1, 2)]).stored_now() is None
+
+
+@pytest.mark.parametrize(("stored", "begun", "left"), [(0, 5, 4), (3, 5, 4), (5, 3, 4), (0, 12, 0)])
+def test_of_what_is_stored_and_begun_the_longer_counts(store, tmp_path, stored, begun, left):
+    whole = simulate(Store(tmp_path / "whole"), replications=12)
+    if stored:
+        simulate(store, replications=stored)
+    begin(store, begun)
     (job,) = look_up([Request(CELL, 9, {})], store)
-    assert [list(task.numbers) for task in job.tasks()] == [[4], [6, 7]]
-    run([job], store, workers=1)
-    assert same(store.read(CELL), whole)
+    assert (job.missing, job.left) == (9 - stored, left)
+    run_jobs([job], store, workers=1)
+    assert store.read(CELL).replications == max(9, begun)
+    assert same(store.read(CELL), whole.first(max(9, begun)))
+    assert not begun_in(store).path(CELL).exists()
 
 
-def test_a_damaged_piece_counts_as_not_there(store):
-    saved = Pieces(store.root)
-    saved.save([simulate_block(CELL, 0, 5)])
-    (path,) = store.root.rglob("*.piece")
+def test_what_a_killed_writer_left_of_a_cell_that_was_begun_goes_with_it(store, tmp_path, monkeypatch):
+    """SIGKILL during a save leaves a temporary file, which nothing else would ever remove."""
+    begin(store, 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda *_: signal.raise_signal(signal.SIGINT))
+        patch.setattr(Path, "unlink", lambda *_, **__: None)  # the process is dead before it can
+        with pytest.raises(KeyboardInterrupt):
+            begin(store, 6)
+    folder = begun_in(store).path(CELL).parent
+    assert len(list(folder.iterdir())) == 2
+    other = folder / "of-another-cell.tmp"
+    other.touch()
+    simulate(store, replications=9)
+    assert list(folder.iterdir()) == [other]
+
+
+def test_a_damaged_file_of_a_cell_that_was_begun_counts_as_not_there(store):
+    begin(store, 5)
+    path = begun_in(store).path(CELL)
     whole = path.read_bytes()
-    (block,) = saved.read(CELL)
-    assert block.numbers.tolist() == [0, 1, 2, 3, 4]
+    assert look_up([Request(CELL, 9, {})], store)[0].left == 4
     for place in range(0, len(whole), 97):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        assert saved.read(CELL) == []
         path.write_bytes(whole[:place])
-        assert saved.read(CELL) == []
-    path.write_bytes(whole)
-    (path.parent / f"other-{path.name}").write_bytes(whole)  # under a wrong name
-    assert len(saved.read(CELL)) == 1
-    assert saved.read(RegretCell(C1(3), UCB1(), 2_001)) == []
-
-
-def test_a_piece_is_due_after_seconds_and_a_share_of_what_is_kept():
-    assert not Pieces.is_due(2.0, 0.0)
-    assert Pieces.is_due(2.01, 0.0)
-    assert not Pieces.is_due(11.0, 1000.0)
-    assert Pieces.is_due(12.1, 1000.0)
+        assert look_up([Request(CELL, 9, {})], store)[0].left == 9
+    run_jobs(look_up([Request(CELL, 9, {})], store), store, workers=1)
+    assert not path.exists()
 
 
 class Broken(UCB1):
@@ -170,6 +200,7 @@ class Broken(UCB1):
 
 
 def test_a_failure_is_recorded_with_seed_and_traceback_until_the_cell_succeeds(store, monkeypatch):
+    monkeypatch.setattr(RegretCell, "own", ())  # it is played in this process, where it is repaired
     cell = RegretCell(C1(3), Broken(), 2_000)
     with pytest.raises(PolicyError, match=r"RuntimeError: it is <broken>.*replication \d+") as raised:
         simulate(store, cell, 60)
@@ -211,84 +242,17 @@ def test_impossible_numbers_are_a_failure_of_their_replication(store, monkeypatc
     with pytest.raises(PolicyError, match=rf"{why}.*replication 7"):
         simulate(store)
     (job,) = look_up([Request(CELL, 20, {})], store)
-    assert [number for task in job.tasks() for number in task.numbers] == [*range(7, 15)]  # the others are kept
+    assert [number for task in job.tasks() for number in task.numbers] == [*range(7, 20)]  # those before are kept
 
 
 def test_threads_give_the_same_bits(store, tmp_path):
     whole = simulate(Store(tmp_path / "whole"))
-    run_on(Threads(3), [Job(Request(CELL, 20, {}), None)], store)
+    Threads(3).run([CellJob(Request(CELL, 20, {}), None)], store)
     assert same(store.read(CELL), whole)
 
 
-def test_a_lease_has_one_holder_until_it_is_released(tmp_path):
-    one, other = Leases(tmp_path), Leases(tmp_path)
-    assert one.take("a")
-    assert not other.take("a")
-    assert other.take("b")
-    other.release("a")  # a lease that it does not hold
-    assert not other.take("a")
-    with one.renewed():
-        pass
-    assert other.take("a")
-
-
-def test_a_lease_says_whose_it_is_from_the_first_moment(tmp_path, monkeypatch):
-    """Otherwise a process killed between creating and filling it would make others wait for a minute."""
-    linked = []
-    link = os.link
-
-    def seen(source, target):
-        linked.append(json.loads(Path(source).read_bytes())["pid"])
-        link(source, target)
-
-    monkeypatch.setattr(os, "link", seen)
-    assert Leases(tmp_path).take("a")
-    assert linked == [os.getpid()]
-    assert [path.name for path in tmp_path.iterdir()] == ["a.lease"]
-
-
-def test_leases_need_no_links(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError("this file system has none")
-
-    monkeypatch.setattr(os, "link", refuse)
-    one, other = Leases(tmp_path), Leases(tmp_path)
-    assert [one.take("a"), other.take("a")] == [True, False]
-    assert json.loads((tmp_path / "a.lease").read_bytes())["pid"] == os.getpid()
-    one.release("a")
-    assert other.take("a")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.lease"]
-
-
-def test_a_lease_of_an_ended_process_expires_at_once(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-    Leases(tmp_path).take("a")
-    (file,) = tmp_path.iterdir()
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"pid": ended.pid}))
-    assert Leases(tmp_path).take("a")
-    assert json.loads(file.read_text())["pid"] == os.getpid()
-
-
-@pytest.mark.parametrize("content", ['{"host": "elsewhere", "pid": 1}', "", "[]"])
-def test_a_lease_of_another_machine_expires_if_it_is_not_renewed(tmp_path, monkeypatch, content):
-    now = [0.0]
-    monkeypatch.setattr(leases.time, "monotonic", lambda: now[0])
-    file = tmp_path / "a.lease"
-    file.write_text(content)
-    mine = Leases(tmp_path)
-    assert not mine.take("a")
-    now[0] += leases.EXPIRY - 1
-    os.utime(file, (1, 1))  # renewed by a machine whose clock is far behind
-    assert not mine.take("a")
-    now[0] += leases.EXPIRY - 1
-    assert not mine.take("a")
-    now[0] += 2
-    assert mine.take("a")
-
-
 def test_a_cell_that_another_process_simulates_is_waited_for(store, monkeypatch, capsys):
-    others, good = Leases(store.root / ".leases"), RegretCell(C1(3), DPSE(0.5), 2_000)
+    others, good = Locks(store.root), RegretCell(C1(3), DPSE(0.5), 2_000)
     others.take(CELL.key)
 
     def other_process(_):
@@ -299,26 +263,24 @@ def test_a_cell_that_another_process_simulates_is_waited_for(store, monkeypatch,
         monkeypatch.setattr(runners, "attempt", lambda _: pytest.fail("simulated again"))
 
     monkeypatch.setattr("experiments.simulate.sweep.time.sleep", other_process)
-    run(look_up([Request(cell, 20, {}) for cell in (CELL, good)], store), store, workers=1)
+    run_jobs(look_up([Request(cell, 20, {}) for cell in (CELL, good)], store), store, workers=1)
     assert store.read(CELL).replications == 20
     assert capsys.readouterr().err == "waiting for 1 cells that other processes simulate\n"
 
 
 def test_status_reports_a_killed_process(store):
     simulate(store)
-    (status,) = sweeps(store.root)
-    assert (status.state, status.failed) == ("done", 0)
-    assert status.progress.startswith("1 of 1 cells, 20 of 20 replications")
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-    lost = replace(status, state="running", process=ended.pid)
-    assert lost.is_lost
-    assert str(lost).startswith("killed, or its machine stopped; the same command resumes it")
-    assert not replace(status, state="running").is_lost
-    elsewhere = replace(status, state="running", machine="elsewhere", written=time.time())
-    assert not elsewhere.is_lost
-    assert replace(elsewhere, written=time.time() - 61).is_lost
-    assert isinstance(status, SweepStatus)
+    (text,) = sweeps(store.root)
+    assert re.fullmatch(r"done, last heard \d s ago: .*\n  process \d+ on .*\n  1 of 1 cells, 20 of 20 repl.*", text)
+    (file,) = (store.root / ".status").iterdir()
+    file.write_text(file.read_text().replace("done", "running", 1))
+    assert sweeps(store.root)[0].startswith("running, last heard 0 s ago: ")
+    assert is_running(store.root)
+    os.utime(file, (0, time.time() - 21))
+    assert not is_running(store.root)
+    assert sweeps(store.root)[0].startswith("killed, or its machine stopped; the same command resumes it, last heard ")
+    simulate(store, replications=21)
+    assert len(sweeps(store.root)) == 1, "those of sweeps that have ended are removed"
 
 
 @pytest.mark.parametrize(
@@ -345,51 +307,95 @@ def test_a_missing_library_names_its_extra(call, tmp_path, monkeypatch):
     assert "pip install --editable '.[dask]'" in outcome.err
 
 
-def work_of(root, tasks):
-    return slurm.Work(Shipped(tasks), str(root), again=False)
+def work_of(store, *cells, replications=6):
+    return slurm.Work(Shipped([Request(cell, replications, {}) for cell in cells]), store)
 
 
-def test_a_job_that_reaches_its_time_limit_is_queued_again_for_the_rest(tmp_path, monkeypatch):
-    tasks, queued = [Task(CELL, range(number, number + 1)) for number in range(4)], []
-    work = work_of(tmp_path, tasks)
-
-    def attempt(task):
-        if task.numbers.start == 2 and not queued:
-            queued.append(work.checkpoint().function)  # as submitit does at the signal, which ends the policy
-            return Failure.of(task, 2, "SystemExit")
-        return runners.attempt(task)
-
-    monkeypatch.setattr(slurm, "attempt", attempt)
-    with pytest.raises(SystemExit) as ended:
-        work()
-    assert ended.value.code == LOCAL_REQUEUE_RETURN_CODE
-    assert [block.numbers.tolist() for block in Pieces(tmp_path).read(CELL)] == [[0, 1]]
-    assert sorted(number for block in queued[0]() for number in block.numbers.tolist()) == [0, 1, 2, 3]
+@pytest.mark.slow
+def test_a_job_of_an_array_stores_its_cells_and_returns_what_failed(store):
+    bad = RegretCell(C1(3), Broken(), 2_000)
+    failures = work_of(store, bad, CELL, replications=60)()
+    assert {failure.key for failure in failures} == {bad.key}
+    assert failures[0].why.startswith("RuntimeError: it is <broken>")
+    assert Failures(store.root).keys() == {bad.key}
+    assert store.read(CELL).replications == 60
 
 
-def test_a_job_that_simulates_nothing_is_not_queued_again(tmp_path, monkeypatch):
-    work = work_of(tmp_path, [Task(CELL, range(1))])
-    monkeypatch.setattr(slurm, "attempt", lambda task: [work.checkpoint(), Failure.of(task, 0, "SystemExit")][1])
-    assert work.checkpoint() is None
-    with pytest.raises(SystemExit) as ended:
-        work()
-    assert ended.value.code == 1
+class Ended:
+    """A job of an array that has ended."""
+
+    def __init__(self, work, error):
+        self._error = error
+        self._failures = None if error else work()
+
+    def done(self):
+        return True
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        return self._failures
+
+
+def on_cluster(monkeypatch, store, jobs, work_before_it_is_killed):
+    """Simulate `CELL` and three others by jobs that are killed after the work of their array; the cells of each."""
+    arrays = []
+
+    def submit(works):
+        arrays.append([[request.cell for request in work.requests.open()] for work in works])
+        kill = work_before_it_is_killed(len(arrays))
+        return [Ended(work, kill and kill(work)) for work in works]
+
+    monkeypatch.setattr(slurm.Slurm, "_executor", lambda *_: SimpleNamespace(submit_array=submit))
+    cells = [CELL, *(RegretCell(C1(3), DPSE(epsilon), 2_000) for epsilon in (0.5, 1.0, 2.0))]
+    requests = [Request(cell, 6, {}) for cell in cells]
+    try:
+        slurm.Slurm(cluster="local", jobs=jobs).run(look_up(requests, store), store)
+    finally:
+        assert [store.read(cell) is not None for cell in cells].count(False) == len(Failures(store.root).keys())
+    return arrays, cells
+
+
+def test_what_killed_jobs_did_not_complete_is_submitted_again(store, monkeypatch):
+    def stores_one(work):
+        work_of(store, work.requests.open()[0].cell)()
+        return RuntimeError("killed")
+
+    arrays, cells = on_cluster(monkeypatch, store, 2, lambda array: stores_one if array == 1 else None)
+    assert arrays == [[cells[::2], cells[1::2]], [[cells[2]], [cells[3]]]]
+    assert "  4 of 4 cells, 24 of 24 replications" in sweeps(store.root)[0]
+
+
+def test_a_job_that_is_killed_again_without_a_gain_has_failed_at_its_first_cell(store, monkeypatch):
+    with pytest.raises(PolicyError) as raised:
+        on_cluster(monkeypatch, store, 4, lambda array: lambda work: RuntimeError("a log\nTIMEOUT"))
+    why = "the job that simulated it ended, as one before: TIMEOUT"
+    assert [(failure.why, failure.replication, failure.died) for failure in raised.value.failures] == [
+        (why, 0, True)
+    ] * 4
+
+
+def test_a_job_that_gets_on_may_be_killed_as_often_as_it_likes(store, monkeypatch):
+    def saves_one_more(work):
+        for request in work.requests.open():
+            begin(store, look_up([request], store)[0].start + 1, request.cell)
+        return RuntimeError("TIMEOUT")
+
+    arrays, _ = on_cluster(monkeypatch, store, 1, lambda array: saves_one_more if array < 6 else None)
+    assert len(arrays) == 6
 
 
 def test_options_of_a_cluster_reach_submitit(tmp_path, monkeypatch):
     def script(**options):
-        runner = slurm.Slurm(results=str(tmp_path), **options)
-        with runner.executor() as ((executor, _), room):
-            assert room == runner.jobs
-            return executor._executor._make_submission_file_text("x", "y")
+        return slurm.Slurm(**options)._executor(tmp_path)._executor._make_submission_file_text("x", "y")
 
     monkeypatch.setattr(SlurmExecutor, "affinity", classmethod(lambda cls: 2))  # as if SLURM were installed
     whole = script(account="me", qos="long", jobs=8, minutes=240)
     assert {"#SBATCH --account=me", "#SBATCH --qos=long", "#SBATCH --signal=USR2@90"} <= set(whole.splitlines())
     assert "#SBATCH --signal=USR2@12" in script(minutes=2).splitlines()
     assert "account" not in script()
-    with slurm.Slurm(results=str(tmp_path), array_parallelism=3).executor() as ((executor, _), _room):
-        assert executor.parameters["array_parallelism"] == 3
+    assert slurm.Slurm(array_parallelism=3)._executor(tmp_path).parameters["array_parallelism"] == 3
 
 
 @pytest.mark.slow
@@ -406,8 +412,8 @@ def test_a_sweep_is_planned_at_once_as_job_by_job(words):
     composer = Composer()
     jobs = jobs_of(words, several=True, composer=composer)
     assert len(jobs) > 1
-    for job, asked in zip(jobs, plan_all(jobs, composer), strict=True):
-        alone = plan(job, composer)
+    for job, asked in zip(jobs, plan(jobs, composer), strict=True):
+        alone = plan([job], composer)[0]
         assert (asked.requests, asked.overrides, asked.results) == (alone.requests, alone.overrides, alone.results)
         assert asked.composed.given == alone.composed.given
 
@@ -419,7 +425,7 @@ def test_a_run_says_why_cells_are_simulated_again(store, monkeypatch):
     store.path(damaged).write_bytes(b"")
     monkeypatch.setattr(UCB1, "revision", 2)
     later = RegretCell(C1(3), UCB1(), 2_000)
-    Pieces(store.root).save([simulate_block(later, 0, 2)])
+    begin(store, 2, later)
     new = RegretCell(C1(3), DPSE(2.0), 2_000)
     jobs = look_up([Request(cell, 5, {}) for cell in (later, few, damaged, new)], store)
     assert list(why_again(jobs, store)) == [

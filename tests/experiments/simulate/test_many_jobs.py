@@ -29,8 +29,10 @@ def test_forty_jobs_share_a_folder_without_locks_though_some_are_killed(tmp_path
     for request in {of.cell.key: of for job in range(JOBS) for of in requests_of(job)}.values():
         stored, alone = read_file(store.path(request.cell)), simulate_block(request.cell, 0, REPLICATIONS)
         assert all(np.array_equal(stored.rows[name], values) for name, values in alone.rows.items())
-    strays = [path for path in tmp_path.rglob("*") if path.suffix in (".tmp", ".lease", ".conflict1", ".damaged1")]
-    assert strays == [path for path in strays if path.suffix == ".tmp"], "leases of jobs that ended"
+    strays = [
+        path for path in tmp_path.rglob("*") if path.suffix in (".tmp", ".lease", ".lock", ".conflict1", ".damaged1")
+    ]
+    assert strays == [path for path in strays if path.suffix == ".tmp"], "locks of jobs that ended"
     assert len(strays) <= len(KILLED), "each of those that were killed may leave a file half written"
     simulated = sum(count for _, count in ended.values())
     needed = CELLS * REPLICATIONS

@@ -17,7 +17,8 @@ from bandits.policies.elimination import DPSE
 from experiments.audit.plays import plays
 from experiments.config import progress
 from experiments.config.command_line import CommandLine
-from experiments.config.progress import Progress, duration
+from experiments.config.compose import Composer
+from experiments.config.progress import Progress, readable_duration
 from experiments.simulate import worker
 from experiments.upkeep.command import main as store_main
 from scripts.pages.tables import PageTable
@@ -91,7 +92,7 @@ def test_a_report_shows_its_progress(monkeypatch, tmp_path):
     monkeypatch.setattr(collect, "results", results)
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
     jobs = [[f"+experiment={name}"] for name in names]
-    found = collect.collected(CommandLine(jobs, config, ()))
+    found = collect.collected_for_report(CommandLine(jobs, config, Composer()))
     assert [exhibit.name for exhibit in found.exhibits] == names
 
 
@@ -130,21 +131,23 @@ def test_a_quick_command_is_quiet(capfd):
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (99, "99 s"), (300, "5 min"), (9000, "2.5 h")])
 def test_durations_in_words(seconds, words):
-    assert duration(seconds) == words
+    assert readable_duration(seconds) == words
 
 
 def test_long_compiling_is_reported_once_with_the_name_of_the_outer_loop(monkeypatch):
     printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(worker, "PATIENCE", 0.01)
     announcer = worker.Announcer()
-    of = {name: SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=name)}) for name in (duration, str)}
-    announcer.on_start(of[duration])
+    of = {
+        name: SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=name)}) for name in (readable_duration, str)
+    }
+    announcer.on_start(of[readable_duration])
     announcer.on_start(of[str])  # a loop that the outer one calls
     announcer.on_end(of[str])
     while not printed().endswith("\n"):
         time.sleep(0.01)
-    announcer.on_end(of[duration])
-    assert printed().startswith("compiling experiments.config.progress.duration for this machine")
+    announcer.on_end(of[readable_duration])
+    assert printed().startswith("compiling experiments.config.progress.readable_duration for this machine")
     monkeypatch.setattr(worker, "PATIENCE", 1e6)
     announcer.on_start(of[str])
     announcer.on_end(of[str])

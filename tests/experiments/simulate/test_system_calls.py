@@ -15,9 +15,8 @@ import pytest
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
 from experiments.simulate import look_up
-from experiments.simulate.pieces import Pieces
 from experiments.store import Store
-from experiments.store.index import index_of_folders
+from experiments.store.place import look
 from tests.experiments.simulate.traced_runs import WORDS
 from tests.traced import CALLS, CHANGING, Call, Traced
 
@@ -46,7 +45,7 @@ def runs():
 @pytest.fixture(scope="module")
 def wanted():
     """The request."""
-    (request,) = plan([*WORDS, f"replications={WANTED}"], Composer()).requests
+    (request,) = plan([[*WORDS, f"replications={WANTED}"]], Composer())[0].requests
     return request
 
 
@@ -85,20 +84,20 @@ def calls_of_a_run(runs, before, tmp_path):
 
 
 def held(root, wanted, expected):
-    """The number of replications in a results file and in pieces, after a check of all their bits."""
+    """The number of replications that are stored, or saved of the cell that was begun, after a check of their bits."""
     (job,) = look_up([wanted], Store(root))
-    for part in [*([job.stored] if job.stored else []), *Pieces(root).read(wanted.cell)]:
+    for part in filter(None, (job.stored, job.begun)):
         for name, values in part.rows.items():
             np.testing.assert_array_equal(values, expected[name][part.numbers])
     return WANTED - job.left
 
 
 def goes_on(runs, root, wanted, expected):
-    """The next run completes the cell. Pieces of a cell that was stored just before are left to `store gc`."""
+    """The next run completes the cell. A file of a cell that was stored just before is left to `store gc`."""
     assert runs.run(root, WANTED) == {"signal": 0, "code": 0, "err": ""}
     rows = Store(root).read(wanted.cell).rows
     assert all(np.array_equal(values, expected[name]) for name, values in rows.items())
-    assert index_of_folders([root]).damaged == {}
+    assert look([root]).damaged == {}
 
 
 def sample(points):

@@ -7,7 +7,7 @@ import tempfile
 from experiments import running
 from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
-from experiments.simulate import job, pieces
+from experiments.simulate import job, sweep
 from tests.traced import serve
 
 WORDS = ("instance=c1", "instance.arms=2", "policy=ucb1", "horizon=200", "runner.workers=1", "published_dir=null")
@@ -26,7 +26,7 @@ def command(words):
 def main():
     """Run one command first, so that later ones need no imports."""
     progress.EVERY = 1e6
-    job.SECONDS, pieces.SECONDS = 1e9, -1.0  # blocks of 1, 2, 4 replications, each of them kept as a piece
+    job.SECONDS, sweep.SAVE = 1e9, -1.0  # blocks of 1, 2, 4 replications, saved after each of them
     answer = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:

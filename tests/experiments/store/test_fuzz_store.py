@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from experiments.config.compose import REPOSITORY
 from experiments.store import Store
-from experiments.store.index import CACHE, index_of_folders
+from experiments.store.place import look
 from experiments.store.results_file import DamagedFileError, read_file, write_file
 from tests.experiments.store.killed_writer import CELL, MOST, stored
 from tests.test_fuzz import is_fine
@@ -94,7 +94,7 @@ def test_killed_writers_lose_nothing(writers, numbers, tmp_path):
             assert all(path.read_bytes() == content for path, content in kept.items()), (case, where)
         store.write(numbers[MOST])  # the next run resumes
         assert same(store.read(CELL), numbers[MOST])
-        assert index_of_folders([root]).damaged == {}
+        assert look([root]).damaged == {}
     print(f"{KILLED} writers, {ends['killed']} of them killed; 0 results lost")
     assert ends["killed"] > KILLED // 3
     assert ends["finished"] > 0
@@ -164,20 +164,6 @@ def test_a_column_whose_name_is_no_text_is_damage(tmp_path, numbers):
     path.write_bytes(path.read_bytes().replace(b"regret", b"re\xe1ret"))
     with pytest.raises(DamagedFileError, match="not a readable parquet file"):
         read_file(path)
-
-
-def test_damaged_caches_change_nothing(tmp_path, numbers):
-    seed = random.Random(3)
-    path = Store(tmp_path).path(CELL)
-    write_file(path, numbers[3])
-    os.utime(path, (1e9, 1e9))
-    whole = index_of_folders([tmp_path])
-    content = (tmp_path / CACHE).read_bytes()
-    for _ in range(DAMAGED // 10):
-        (tmp_path / CACHE).write_bytes(damaged(content, seed))
-        found = index_of_folders([tmp_path])
-        assert found.files == whole.files
-        assert found.cell(0) == whole.cell(0)
 
 
 BERNOULLI = st.one_of(

@@ -17,16 +17,16 @@ SMALL = ["horizon=2e3", "replications=3"]
 def results(tmp_path_factory):
     from experiments.config.compose import Composer
     from experiments.config.plan import merge, plan
-    from experiments.simulate import look_up, run
+    from experiments.simulate import look_up, run_jobs
     from experiments.store import Store
 
     store = Store(tmp_path_factory.mktemp("results"))
     composer = Composer()
     requests = [
-        *plan(["+experiment=sajed2019/fig01", *SMALL], composer).requests,
-        *plan(["instance=bernoulli", "instance.means=[0.9,0.2]", "budget.epsilon=0.1", *SMALL], composer).requests,
+        *plan([["+experiment=sajed2019/fig01", *SMALL]], composer)[0].requests,
+        *plan([["instance=bernoulli", "instance.means=[0.9,0.2]", "budget.epsilon=0.1", *SMALL]], composer)[0].requests,
     ]
-    run(look_up(merge(requests), store), store, workers=1)
+    run_jobs(look_up(merge(requests), store), store, workers=1)
     return store.root
 
 
@@ -56,12 +56,15 @@ def test_a_tidy_table(results):
 
 
 def test_the_numbers_are_those_of_the_files(results):
-    """The table against each file read directly with pyarrow: every row, files in the order of their names."""
+    """The table against each file read directly with pyarrow: every row, cells by instance, policy and epsilon."""
     table = load(results_dir=results)
-    rows = []
-    for path in sorted(results.glob("*/*.parquet")):
+    rows, files = [], []
+    for path in results.glob("*/*.parquet"):
         read = pq.read_table(path)
-        cell = json.loads(read.schema.metadata[b"private-bandits"])["columns"]
+        footer = json.loads(read.schema.metadata[b"private-bandits"])
+        order = [footer["columns"][name] for name in ("instance", "policy", "horizon", "epsilon")]
+        files.append(([*order, footer["key"]], read, footer["columns"]))
+    for _, read, cell in sorted(files, key=lambda file: file[0]):
         for row in read.select(["replication", "t", "regret"]).to_pylist():
             points = zip(row["t"], row["regret"], strict=True)
             rows += [{**cell, "replication": row["replication"], "t": t, "regret": regret} for t, regret in points]
@@ -190,13 +193,13 @@ def test_runs_that_are_stored_twice_are_given_once(tmp_path, horizon):
     """With other checkpoints: all runs and all steps of both, and no row twice."""
     from experiments.config.compose import Composer
     from experiments.config.plan import plan
-    from experiments.simulate import Job, run
+    from experiments.simulate import CellJob, run_jobs
     from experiments.store import Store
 
     setting = ["instance=c1", "policy=ucb1", f"horizon={horizon}"]
     for recorded, runs in ((1, 5), (20, 3)):
-        asked = plan([*setting, f"recorded={recorded}", f"replications={runs}"], Composer())
-        run([Job(request, None) for request in asked.requests], Store(tmp_path), workers=1)
+        asked = plan([[*setting, f"recorded={recorded}", f"replications={runs}"]], Composer())[0]
+        run_jobs([CellJob(request, None) for request in asked.requests], Store(tmp_path), workers=1)
     curves, pulls = load(results_dir=tmp_path), load_pulls(results_dir=tmp_path)
     assert not curves.duplicated(["replication", "t"]).any()
     assert not pulls.duplicated(["replication", "arm"]).any()

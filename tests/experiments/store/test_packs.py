@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,14 +23,15 @@ from experiments.again import replayed
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import Request, plan
-from experiments.simulate import look_up, run
-from experiments.store import Store, complete_places, name_of, packs
-from experiments.store.index import index_of_folders
+from experiments.simulate import look_up, run_jobs
+from experiments.store import Store, name_of, packs, places_of_plan
+from experiments.store.locks import Locks
 from experiments.store.packs import opened
-from experiments.store.place import Place, files_in, read_each
+from experiments.store.place import Place, files_in, look
 from experiments.store.results_file import DamagedFileError, read_file, write_file
 from experiments.upkeep.command import main
 from experiments.upkeep.packing import pack
+from experiments.upkeep.verify import verify
 from tests.experiments.cells.test_cells import CELLS
 from tests.experiments.store.killed_writer import kill_at
 from tests.experiments.store.test_fuzz_store import damaged
@@ -42,7 +45,7 @@ FLIPPED = 150  # packs
 
 def simulate(store, cells, replications=REPLICATIONS):
     wanted = [Request(cell, replications if cell.repeatable else 1, {}) for cell in cells]
-    run(look_up(wanted, store), store, workers=1)
+    run_jobs(look_up(wanted, store), store, workers=1)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +77,10 @@ def test_a_cell_in_a_pack_with_columns_of_another_is_damaged(folder):
     (name,) = (cell for cell in opened(file).footers if cell.startswith("ucb1-"))
     held = opened(file).read(name)
     columns = {**held.footer["columns"], "arms": 9}
-    file.write_bytes(packs.packed({name: replace(held, footer={**held.footer, "columns": columns})}))
-    with pytest.raises(UserError, match=r"c2/regret.parquet: damaged: its column arms is 9, but its key is that of 3"):
+    file.write_bytes(packs.packed([replace(held, footer={**held.footer, "columns": columns})]))
+    with pytest.raises(
+        UserError, match=r"c2/regret.parquet: .*: damaged: its column arms is 9, but its key is that of 3"
+    ):
         load(policy="ucb1", results_dir=folder)
     with pytest.raises(DamagedFileError, match=r"^its column arms is 9, "):
         Place(file, f"c2/{name}").read()
@@ -83,7 +88,7 @@ def test_a_cell_in_a_pack_with_columns_of_another_is_damaged(folder):
 
 def test_a_pack_for_each_instance_and_record(folder):
     assert sorted(contents(folder)) == sorted({f"{cell.instance.name}/{cell.record}.parquet" for cell in EVERY})
-    assert sorted(index_of_folders([folder]).names) == sorted(map(name_of, EVERY))
+    assert sorted(copy.place.name for copy in look([folder]).copies) == sorted(map(name_of, EVERY))
 
 
 def test_every_cell_is_what_it_was(folder, loose):
@@ -102,16 +107,16 @@ def test_tables_are_equal(folder, loose, table):
 
 
 def test_a_reader_of_parquet_reads_a_cell_as_the_reference_says(folder):
-    """A row group holds one cell, in the order of the names."""
+    """It finds the rows of a cell by its key, and its footer."""
     (example,) = re.findall(r"```py\n(.*?)```", (REPOSITORY / "docs" / "reference.md").read_text(), re.DOTALL)
     assert "results/c1/regret.parquet" in example
     namespace = {}
     exec(example.replace("results/c1", f"{folder}/c1"), namespace)  # what the reference says
-    assert namespace["file"].metadata.num_row_groups == 2
-    for group, footer in enumerate(map(json.loads, namespace["footers"])):
+    whole = namespace["file"].read()
+    for footer in map(json.loads, namespace["footers"]):
         cell = next(cell for cell in SIMULATED if cell.key == footer["key"])
-        table = namespace["file"].read_row_group(group)
-        assert table == namespace["first"] or group == 1
+        table = whole.filter(pc.equal(whole["key"], cell.key))
+        assert table == namespace["first"] or footer != json.loads(namespace["footers"][0])
         assert table.column("replication").to_pylist() == list(range(REPLICATIONS))
         assert table.column("pulls").to_pylist()[1] == cell.replicate(1)["pulls"].tolist()
 
@@ -132,34 +137,25 @@ def test_packing_again_changes_nothing(folder):
     assert {file: file.stat().st_ino for file in files_in(folder)} == versions
 
 
-def test_one_cell_is_read_without_the_others(folder, monkeypatch):
-    read, read_whole = [], pq.ParquetFile.read
-
-    def counted(groups_of):
-        return lambda *of, **how: read.append(np.size(of[1])) or groups_of(*of, **how)
-
-    def read_no_pack(file, **how):
-        assert packs.CELLS not in file.metadata.metadata
-        return read_whole(file, **how)
-
-    for name in ("read_row_group", "read_row_groups"):
-        monkeypatch.setattr(pq.ParquetFile, name, counted(getattr(pq.ParquetFile, name)))
-    monkeypatch.setattr(pq.ParquetFile, "read", read_no_pack)
-    Store(folder).read(SIMULATED[0])
-    load_pulls(results_dir=folder, policy="dp_se", instance="c1")
-    assert read == [1, 1]
-
-
-def test_several_cells_are_read_in_the_order_that_is_asked_for(folder, monkeypatch):
-    """For any number of cells per read, and any files that hold them."""
-    monkeypatch.setattr(packs, "TOGETHER", 2)
-    places = index_of_folders([folder]).places
-    asked = [*places, *reversed(places), *places[:1] * 3]
-    for place, found in zip(asked, read_each(asked), strict=True):
-        alone = place.read()
-        assert found.footer == alone.footer
-        for name, values in alone.rows.items():
-            np.testing.assert_array_equal(found.rows[name], values)
+def test_row_groups_are_small_and_read_once(loose, monkeypatch):
+    """Neighbours are read together, and a cell without those of other row groups."""
+    monkeypatch.setattr(packs, "CELLS", 2)
+    simulate(Store(loose), cells := [RegretCell(C1(3), DPSE(epsilon), 300) for epsilon in (0.5, 2.0, 4.0)])
+    before = [Store(loose).read(cell) for cell in cells]
+    list(pack(loose))
+    file = loose / "c1" / "regret.parquet"
+    assert [pq.ParquetFile(file).metadata.row_group(group).num_rows for group in range(3)] == [2 * REPLICATIONS, 6, 3]
+    os.utime(file, (1e9, 1e9))
+    read, read_row_group = [], pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda pack, at, **how: read.append(at) or read_row_group(pack, at, **how)
+    )
+    for earlier, cell in zip(before, cells, strict=True):
+        for name, values in Store(loose).read(cell).rows.items():
+            np.testing.assert_array_equal(values, earlier.rows[name])
+    assert read == [0, 1]  # by epsilon: 0.5 and 1, then 2 and 4; then UCB1
+    monkeypatch.setattr(packs, "ROWS", REPLICATIONS)
+    assert list(packs._groups([3, 1, 2, 3, 9])) == [[0], [1, 2], [3], [4]], "few rows in a group, but whole cells"
 
 
 def test_a_pack_is_opened_once(folder, monkeypatch):
@@ -232,14 +228,12 @@ def test_a_file_that_changes_while_it_is_packed_is_not_removed(made, tmp_path, m
 
 
 def test_only_one_process_packs_at_a_time(folder, made):
-    from experiments.store.leases import Leases
-
     shutil.copytree(made, folder, dirs_exist_ok=True)
-    leases = Leases(folder / ".leases")
-    assert leases.take("pack")
+    locks = Locks(folder)
+    assert locks.take("pack")
     with pytest.raises(UserError, match="another process"):
         list(pack(folder))
-    leases.release("pack")
+    locks.release("pack")
     assert len(list(pack(folder))) == len(contents(folder))
 
 
@@ -251,13 +245,21 @@ def flip(file, place):
 
 def group_of(file, cell):
     """The offset of the rows of a cell in a pack."""
-    place = opened(file).groups[f"{cell.policy.name}-{cell.key}"]
+    place, _ = opened(file).begins[f"{cell.policy.name}-{cell.key}"]
     group = pq.ParquetFile(file).metadata.row_group(place)
     return group.column(group.num_columns - 1).data_page_offset
 
 
-def test_damage_to_one_cell_is_reported_and_leaves_the_others(folder, call):
-    (bad, good, _), store = SIMULATED, Store(folder)
+@pytest.fixture
+def alone(loose, monkeypatch):
+    """The same cells in packs, each in a row group of its own."""
+    monkeypatch.setattr(packs, "CELLS", 1)
+    list(pack(loose))
+    return loose
+
+
+def test_damage_to_one_row_group_is_reported_and_leaves_the_others(alone, call):
+    (bad, good, _), store, folder = SIMULATED, Store(alone), alone
     file = folder / "c1" / "regret.parquet"
     flip(file, group_of(file, bad) + 40)
     place = f"{file}: {bad.policy.name}-{bad.key}"
@@ -276,8 +278,8 @@ def test_damage_to_one_cell_is_reported_and_leaves_the_others(folder, call):
     assert store.read(good).replications == REPLICATIONS, "nothing is lost"
 
 
-def test_a_damaged_cell_is_computed_again_beside_the_pack_and_put_in_its_place(folder, loose, capsys):
-    (bad, *_), store = SIMULATED, Store(folder)
+def test_a_damaged_cell_is_computed_again_beside_the_pack_and_put_in_its_place(alone, made, capsys):
+    (bad, *_), store, folder, loose = SIMULATED, Store(alone), alone, made
     file = folder / "c1" / "regret.parquet"
     whole = file.read_bytes()
     flip(file, group_of(file, bad) + 40)
@@ -291,8 +293,9 @@ def test_a_damaged_cell_is_computed_again_beside_the_pack_and_put_in_its_place(f
 
 
 @pytest.mark.slow
-def test_flipped_bits_are_found_or_change_nothing(folder, loose):
+def test_flipped_bits_are_found_or_change_nothing(alone, made):
     """Anywhere in a pack: each cell is damaged or unchanged."""
+    folder, loose = alone, made
     seed, ends = random.Random(4), Counter()
     file = folder / "c1" / "regret.parquet"
     content, cells = file.read_bytes(), SIMULATED[:2]
@@ -330,8 +333,8 @@ def test_a_pack_that_cannot_be_opened_is_named(folder, harm, call):
     with pytest.raises(UserError, match=f"{file}: damaged: "):
         list(pack(folder))
     assert f"{file}: damaged: " in call("verify", f"results_dir={folder}", main=main).out
-    asked = Store(folder).index_of([Request(SIMULATED[2], 1, {})])
-    assert asked.sound().names == [name_of(SIMULATED[2])], "the packs of other cells are not asked"
+    ((place, _),) = Store(folder).look([Request(SIMULATED[2], 1, {})]).sound()
+    assert place.name == name_of(SIMULATED[2]), "the packs of other cells are not asked"
 
 
 def killed_while_packing(folder, point):
@@ -361,7 +364,7 @@ def test_packing_that_is_killed_at_any_call_loses_nothing(made, tmp_path):
         cells = [*SIMULATED, CELLS["identification"]]
         for cell in cells:
             assert Store(root).read(cell).replications == REPLICATIONS, point
-        assert index_of_folders([root]).damaged == {}
+        assert look([root]).damaged == {}
         list(pack(root))
         assert contents(root) == contents(wanted), point
         point += 1
@@ -370,18 +373,22 @@ def test_packing_that_is_killed_at_any_call_loses_nothing(made, tmp_path):
 
 def test_a_plan_reads_packs(folder, made):
     words = ["instance=c1", "instance.arms=3", "policy=dp_se", "budget.epsilon=1", "horizon=300"]
-    asked = plan([*words, f"replications={REPLICATIONS}", f"results_dir={folder}", "published_dir=null"], Composer())
-    (place,) = complete_places(asked)
+    asked = plan([[*words, f"replications={REPLICATIONS}", f"results_dir={folder}", "published_dir=null"]], Composer())[
+        0
+    ]
+    (place,) = places_of_plan(asked)
     assert place == Place(folder / "c1" / "regret.parquet", name_of(SIMULATED[1]))
-    own = plan([*words, "replications=1", "results_dir=nothing", f"published_dir={folder}"], Composer())
-    assert complete_places(own) == [place]
+    own = plan([[*words, "replications=1", "results_dir=nothing", f"published_dir={folder}"]], Composer())[0]
+    assert places_of_plan(own) == [place]
 
 
 def test_the_digest_of_a_cell_changes_with_its_rows_alone(folder):
     file = folder / "c1" / "regret.parquet"
     first, second = (Place(file, name_of(cell)) for cell in SIMULATED[:2])
     before = first.digest(), second.digest()
-    flip(file, group_of(file, SIMULATED[0]) + 40)
+    others, changed = second.read(), first.read()
+    changed.rows["regret"] = np.nextafter(changed.regret, np.inf)
+    file.write_bytes(packs.packed([changed, others]))
     assert first.digest() != before[0]
     assert second.digest() == before[1]
 
@@ -391,7 +398,7 @@ def test_replay_of_a_packed_cell(call, folder):
     root = folder / "more"
     assert call(*configured, f"results_dir={root}").code == 0
     list(pack(root))
-    (place,) = index_of_folders([root]).places
+    ((place, _),) = look([root]).copies
     outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=replayed.replay)
     assert "every number is as it is stored" in outcome.out
     assert f"as in {place.file}" in outcome.out
@@ -449,20 +456,9 @@ def test_cells_of_old_revisions_are_garbage(call, folder, monkeypatch):
     assert all("regret.parquet: ucb1-" in line for line in old)
     assert printed[-1].startswith("0 files and 2 cells of packs, ")
     call("gc", "remove=true", f"results_dir={folder}", main=main)
-    assert [name for name in index_of_folders([folder]).names if "ucb1" in name] == []
+    assert [place.name for place, _ in look([folder]).copies if "ucb1" in place.name] == []
     assert Store(folder).read(replace(SIMULATED[1])).replications == REPLICATIONS
     assert cell.policy.name == "ucb1"
-
-
-def test_files_from_before_checksums_have_one_in_a_pack(loose):
-    from tests.experiments.store.test_results_file import rewrite
-
-    path = Store(loose).path(SIMULATED[0])
-    footer = read_file(path).footer
-    rewrite(path, {**{key: value for key, value in footer.items() if key != "rows"}, "format": 1}, keep=False)
-    assert read_file(path).footer["format"] == 1
-    list(pack(loose))
-    assert Store(loose).read(SIMULATED[0]).footer == footer
 
 
 def test_the_crate_describes_packs_and_their_cells(call, folder):
@@ -476,3 +472,72 @@ def test_the_crate_describes_packs_and_their_cells(call, folder):
     parts = {item["@id"] for item in of_pack["hasPart"]}
     assert parts == {f"c1/regret.parquet#{name_of(cell).partition('/')[2]}" for cell in SIMULATED[:2]}
     assert all(graph[part]["description"].startswith("3 replications until 300; epsilon = ") for part in parts)
+
+
+def asked_of_raw_files(folder):
+    """Mean final regret by policy and epsilon, from the columns of packs alone, with pyarrow."""
+    tables = [pq.read_table(file, columns=["policy", "epsilon", "regret"]) for file in folder.glob("*/regret.parquet")]
+    rows = pa.concat_tables(tables)
+    curves = rows["regret"].combine_chunks()
+    rows = rows.set_column(2, "final", curves.values.take(pc.subtract(curves.offsets[1:], 1)))
+    means = rows.group_by(["policy", "epsilon"]).aggregate([("final", "mean")])
+    return {(row["policy"], row["epsilon"]): row["final_mean"] for row in means.to_pylist()}
+
+
+def asked_of_load(folder):
+    table = load(results_dir=folder, record="regret")
+    final = table[table.t == table.horizon]
+    return final.groupby(["policy", "epsilon"], observed=True).regret.mean().to_dict()
+
+
+def test_packs_answer_alone(loose):
+    """As with polars, duckdb and R: parameters are plain columns, of the types that they have in `load`."""
+    simulate(Store(loose), [RegretCell(C2(3), DPSE(epsilon), 300) for epsilon in (0.25, 1.0)], 7)
+    list(pack(loose))
+    raw, due = asked_of_raw_files(loose), asked_of_load(loose)
+    assert {("dp_se", 0.25), ("dp_se", 1.0), ("ucb1", np.inf)} <= raw.keys() == due.keys()
+    assert all(raw[group] == pytest.approx(due[group], rel=1e-12) for group in raw)
+    table = pq.read_table(loose / "c2" / "regret.parquet")
+    assert table.schema.names[:9] == list(packs.FIRST)
+    assert [str(table.schema.field(name).type) for name in packs.FIRST[3:]] == [
+        *("int64", "string", "double", "double", "string", "int64")
+    ]
+    group = pq.ParquetFile(loose / "c2" / "regret.parquet").metadata.row_group(0)
+    assert "RLE_DICTIONARY" in group.column(table.schema.names.index("policy")).encodings
+
+
+def test_the_type_of_a_parameter_is_that_of_its_values():
+    assert packs._array([None, 2]).type == pa.int64()
+    assert packs._array([1, 0.5]).to_pylist() == [1.0, 0.5]
+    assert packs._array([True, None]).to_pylist() == [True, None]
+    assert packs._array(["proved", [0.9, 0.2]]).to_pylist() == ["proved", "[0.9, 0.2]"]
+    assert packs._array([2**70, 1]).to_pylist() == [str(2**70), "1"]
+
+
+def test_columns_that_a_footer_does_not_say_are_damage(folder, call):
+    """Whoever changes a column for other programs changes no number that `load` gives; `verify` says it."""
+    file, cell = folder / "c1" / "regret.parquet", SIMULATED[1]
+    name, held = f"{cell.policy.name}-{cell.key}", opened(file)
+    assert held.wrong_columns() == {}
+    held.footers[name]["columns"]["epsilon"] = 2.0
+    assert held.wrong_columns() == {name: "its column epsilon is not what its footer says"}
+    whole = pq.read_table(file)
+    at = whole.schema.names.index("policy")
+    renamed = pa.array(["ucb1"] * len(whole))
+    pq.write_table(whole.set_column(at, "policy", renamed).replace_schema_metadata(whole.schema.metadata), file)
+    printed = call("verify", f"results_dir={folder}", main=main)
+    assert printed.code == 1
+    assert printed.out.splitlines()[0] == f"{file}: {name}: damaged: its column policy is not what its footer says"
+    assert set(load(results_dir=folder, epsilon=1).policy) >= {"dp_se"}
+
+
+def test_other_numbers_in_another_folder_are_named(folder, made):
+    """Of one key, in `runs` and in `results`."""
+    cell, other = SIMULATED[0], Store(folder / "more")
+    stored = read_file(made / f"{name_of(cell)}.parquet")
+    write_file(other.path(cell), replace(stored, rows={**stored.rows, "pulls": stored.pulls[:, [1, 0, 2]]}))
+    result = verify([*files_in(folder), *files_in(other.root)])
+    (reason,) = result.damaged.values()
+    assert (
+        reason == f"its numbers are not those of the same cell in {Place(folder / 'c1/regret.parquet', name_of(cell))}"
+    )

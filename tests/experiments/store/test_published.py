@@ -24,11 +24,11 @@ def bytes_of(folder):
 
 
 def test_runs_go_where_git_does_not_look():
-    asked = plan(["instance=c1"], Composer())
+    asked = plan([["instance=c1"]], Composer())[0]
     assert (asked.results, asked.published) == (RUNS, RESULTS) == (REPOSITORY / "runs", REPOSITORY / "results")
     ignored = ["git", "check-ignore", "--quiet", "runs/c1/dp_se-0.parquet"]
     assert subprocess.run(ignored, cwd=REPOSITORY, check=False).returncode == 0
-    assert plan(["published_dir=null"], Composer()).published is None
+    assert plan([["published_dir=null"]], Composer())[0].published is None
 
 
 @pytest.mark.slow
@@ -49,14 +49,14 @@ def test_more_replications_go_to_the_folder_of_runs(folders, call):
     assert bytes_of(folder / "published") == published
     composer = Composer()
     chosen = {
-        count: stored_cells(plan([*asked, f"replications={count}"], composer))[0].replications for count in (3, 5)
+        count: stored_cells(plan([[*asked, f"replications={count}"]], composer)[0])[0].replications for count in (3, 5)
     }
     assert chosen == {3: 3, 5: 5}
     store = Store(folder / "own", folder / "published")
-    cell = plan(asked, composer).requests[0].cell
+    cell = plan([asked], composer)[0].requests[0].cell
     assert [store.place(cell, count).file.parts[-3] for count in (1, 3, 4, 5, 6)] == ["published"] * 2 + ["own"] * 3
-    assert store.index().files == [str(store.path(cell))]  # the file with more replications
-    both = stored_cells(plan([*asked, "replications=5"], composer))[0].first(3)
+    assert [copy.place.file for copy in store.look().copies] == [store.path(cell)]  # the file with more replications
+    both = stored_cells(plan([[*asked, "replications=5"]], composer)[0])[0].first(3)
     assert (both.rows["regret"] == Store(folder / "published").read(cell).rows["regret"]).all()
 
 

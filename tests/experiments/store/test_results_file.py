@@ -13,9 +13,9 @@ from bandits.policies.ucb import UCB1
 from experiments import UserError, load
 from experiments.cells.regret import RegretCell
 from experiments.config.plan import Request
-from experiments.simulate import look_up, run
+from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
-from experiments.store.results_file import CHECKSUM, FOOTER, DamagedFileError, read_file, read_footer
+from experiments.store.results_file import CHECKSUM, FOOTER, DamagedFileError, checksum, read_file, read_footer
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
 
@@ -23,20 +23,21 @@ CELL = RegretCell(C1(3), UCB1(), 2_000)
 @pytest.fixture
 def store(tmp_path):
     store = Store(tmp_path / "results")
-    run(look_up([Request(CELL, 4, {})], store), store, workers=1)
+    run_jobs(look_up([Request(CELL, 4, {})], store), store, workers=1)
     return store
 
 
 def rewrite(path, footer=None, keep=True, **columns):
-    """Rewrite the file with another footer, a dictionary or text, and other columns; no checksum unless `keep`."""
+    """Rewrite the file with another footer, a dictionary or text, and other columns; a right checksum unless `keep`."""
     table = pq.read_table(path)
     metadata = table.schema.metadata
     text = metadata[FOOTER] if footer is None else footer if isinstance(footer, str | bytes) else json.dumps(footer)
     for name, values in columns.items():
         field = table.schema.field(name)
         table = table.set_column(table.schema.get_field_index(name), field, pa.array(values, field.type))
-    checksum = {CHECKSUM: metadata[CHECKSUM]} if keep else {}
-    pq.write_table(table.replace_schema_metadata({FOOTER: text, **checksum}), path)
+    right = checksum(text if isinstance(text, bytes) else text.encode())
+    checked = metadata[CHECKSUM] if keep else right
+    pq.write_table(table.replace_schema_metadata({FOOTER: text, CHECKSUM: checked}), path)
 
 
 def places(node, at=()):
@@ -95,27 +96,16 @@ def test_rows_that_were_cut_off_are_damage(store):
         read_footer(path)
 
 
-def test_files_from_before_checksums_load_and_are_extended_with_one(store):
-    path = store.path(CELL)
-    contents = read_file(path)
-    rewrite(path, {**contents.footer, "format": 1}, keep=False)
-    assert (read_file(path).regret == contents.regret).all()
-    run(look_up([Request(CELL, 6, {})], store), store, workers=1)
-    assert read_file(path).footer["format"] == 2
-    assert (read_file(path).regret[:4] == contents.regret).all()
-    assert CHECKSUM in pq.read_schema(path).metadata
-
-
 BROKEN = {
     "no JSON": "{",
     "a list": "[]",
     "nothing": "null",
     "empty": "{}",
-    "without columns": {"format": 1, "key": CELL.key, "runs": [{"replications": [0, 4]}]},
-    "columns that are a text": {"format": 1, "key": CELL.key, "columns": "ucb1", "runs": [{"replications": [0, 4]}]},
-    "without runs": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}},
-    "no runs": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}, "runs": []},
-    "a record of no kind": {"format": 1, "key": CELL.key, "columns": {"policy": "ucb1"}, "record": [1]},
+    "without columns": {"format": 2, "key": CELL.key, "runs": [{"replications": [0, 4]}]},
+    "columns that are a text": {"format": 2, "key": CELL.key, "columns": "ucb1", "runs": [{"replications": [0, 4]}]},
+    "without runs": {"format": 2, "key": CELL.key, "columns": {"policy": "ucb1"}},
+    "no runs": {"format": 2, "key": CELL.key, "columns": {"policy": "ucb1"}, "runs": []},
+    "a record of no kind": {"format": 2, "key": CELL.key, "columns": {"policy": "ucb1"}, "record": [1]},
     "another format": {"format": [2]},
     "no text": b"\xff\xfe",
 }
@@ -138,7 +128,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(store, capsys):
     os.mkfifo(path)
     with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
-    run(look_up([Request(CELL, 4, {})], store), store, workers=1)
+    run_jobs(look_up([Request(CELL, 4, {})], store), store, workers=1)
     assert (read_file(path).regret == before.regret).all()
     assert "moved to" in capsys.readouterr().err
 

@@ -21,7 +21,7 @@ from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
-from experiments.simulate import Job, PolicyError, look_up, run
+from experiments.simulate import CellJob, PolicyError, look_up, run_jobs
 from experiments.store import Store
 from experiments.store.results_file import FOOTER, DamagedFileError, read_file
 
@@ -35,7 +35,7 @@ def store(tmp_path):
 
 def simulate(store, cell=CELL, replications=4):
     jobs = look_up([Request(cell, replications, {"horizon": cell.horizon})], store)
-    run(jobs, store, workers=1)
+    run_jobs(jobs, store, workers=1)
     return store.read(cell)
 
 
@@ -64,13 +64,13 @@ def test_more_replications_run_only_the_new_ones(store, monkeypatch):
     before = simulate(store, replications=3)
     jobs = look_up([Request(CELL, 8, {})], store)
     assert jobs[0].missing == 5
-    run(jobs, store, workers=1)
+    run_jobs(jobs, store, workers=1)
     after = store.read(CELL)
     assert after.replications == 8
     assert (after.regret[:3] == before.regret).all()
     assert [entry["replications"] for entry in after.footer["runs"]] == [[0, 3], [3, 8]]
     monkeypatch.setattr("experiments.simulate.runners.attempt", lambda *_: pytest.fail("simulated again"))
-    run(look_up([Request(CELL, 8, {}), Request(CELL, 2, {})], store), store, workers=1)
+    run_jobs(look_up([Request(CELL, 8, {}), Request(CELL, 2, {})], store), store, workers=1)
 
 
 def test_extended_results_are_those_of_one_run(store, tmp_path):
@@ -96,8 +96,8 @@ def test_fewer_replications_never_replace_more(store):
 
 def test_two_runs_of_a_cell_at_once_lose_nothing(store):
     slow, quick = (look_up([Request(CELL, count, {})], store) for count in (5, 40))
-    run(quick, store, workers=1)
-    run(slow, store, workers=1)
+    run_jobs(quick, store, workers=1)
+    run_jobs(slow, store, workers=1)
     assert store.read(CELL).replications == 40
 
 
@@ -110,7 +110,7 @@ def test_other_numbers_of_a_cell_are_kept_beside_it_and_are_an_error(store):
             store.write(replace(stored, rows={**stored.rows, "regret": changed[: stored.replications]}))
     assert (store.read(CELL).regret == before.regret).all()
     assert len(list(store.root.rglob("*.conflict*"))) == 2
-    assert store.index().files == [str(store.path(CELL))]
+    assert [copy.place.file for copy in store.look().copies] == [store.path(CELL)]
 
 
 def test_missing_estimates_of_two_runs_agree(store):
@@ -239,7 +239,7 @@ def test_results_are_the_same_bits_on_any_number_of_workers_in_any_order(tmp_pat
     results = {}
     for workers, order in ((1, cells), (2, cells[::-1]), (5, cells[1:] + cells[:1])):
         store = Store(tmp_path / str(workers))
-        run([Job(Request(cell, 12, {}), None) for cell in order], store, workers)
+        run_jobs([CellJob(Request(cell, 12, {}), None) for cell in order], store, workers)
         results[workers] = [store.read(cell) for cell in cells]
     for workers in (2, 5):
         for one, other in zip(results[1], results[workers], strict=True):
@@ -269,7 +269,7 @@ def test_a_broken_policy_is_named_and_does_not_stop_the_others(store, simulation
 
     good, bad = RegretCell(C1(3), DPSE(0.5), 2_000), RegretCell(C1(3), Broken(), 2_000)
     with pytest.raises(PolicyError, match=why) as error:
-        run([Job(Request(bad, 3, {}), None), Job(Request(good, 3, {}), None)], store, workers=1)
+        run_jobs([CellJob(Request(bad, 3, {}), None), CellJob(Request(good, 3, {}), None)], store, workers=1)
     assert f"{bad.identity}, replication 0" in str(error.value)
     assert store.read(good).replications == 3
     assert store.read(bad) is None
@@ -302,5 +302,5 @@ def test_an_arm_that_does_not_exist_is_an_error(store, arm):
 
     cell = RegretCell(C1(3), dataclasses.dataclass(frozen=True)(Elsewhere)(), 2_000)
     with pytest.raises(PolicyError, match=rf"select must return an arm in 0\.\.2, got {arm} at step 5"):
-        run([Job(Request(cell, 1, {}), None)], store, workers=1)
+        run_jobs([CellJob(Request(cell, 1, {}), None)], store, workers=1)
     assert store.read(cell) is None

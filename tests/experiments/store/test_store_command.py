@@ -13,9 +13,10 @@ import pytest
 
 from bandits.environments.bernoulli import C1
 from experiments import UserError, load, load_pulls
+from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.simulate import look_up, run
+from experiments.simulate import look_up, run_jobs
 from experiments.store import RESULTS, Store
 from experiments.store.place import files_in
 from experiments.store.results_file import read_file, write_file
@@ -28,8 +29,8 @@ WORDS = ["horizon=300"]
 
 def store_cells(root, *words, replications=2):
     store = Store(root)
-    requests = plan([*WORDS, *words, f"replications={replications}"], Composer()).requests
-    run(look_up(requests, store), store, workers=1)
+    requests = plan([[*WORDS, *words, f"replications={replications}"]], Composer())[0].requests
+    run_jobs(look_up(requests, store), store, workers=1)
     return store.path(requests[0].cell)
 
 
@@ -62,7 +63,7 @@ def contents(folder):
 def edited(path, **rows):
     """Write the file of a cell with other numbers and a correct checksum."""
     stored = read_file(path)
-    cell = plan([*WORDS, f"policy={stored.footer['columns']['policy']}"], Composer()).requests[0].cell
+    cell = plan([[*WORDS, f"policy={stored.footer['columns']['policy']}"]], Composer())[0].requests[0].cell
     from experiments.store.stored import Stored
 
     return write_file(path, Stored({**stored.rows, **rows}, stored.footer, cell))
@@ -131,6 +132,16 @@ def test_regret_that_its_pulls_do_not_cost_is_damage(store, results):
         f"{path}: damaged: replication 1 has regret {due + 0.25!r} at the horizon, and its pulls cost {due!r}",
         "3 cells: 2 sound; 1 damaged",
     ]
+
+
+def test_regret_that_decreases_is_damage_with_right_checksums_too(store, results, monkeypatch):
+    path = next(results.glob("*/ucb1-*"))
+    changed = read_file(path).rows["regret"].copy()
+    changed[1, 0] = changed[1, -1] + 1
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(RegretCell, "check", lambda rows, footer: None)
+        edited(path, regret=changed)
+    assert store("verify").out.splitlines()[0] == f"{path}: damaged: its pseudo-regret decreases"
 
 
 @pytest.mark.slow

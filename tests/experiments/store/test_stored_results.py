@@ -25,7 +25,7 @@ def requests(plans):
 
 @pytest.mark.slow
 def test_results_hold_the_planned_cells_and_nothing_else(requests):
-    asked, stored = {name_of(request.cell) for request in requests}, set(STORE.index().names)
+    asked, stored = {name_of(request.cell) for request in requests}, {copy.place.name for copy in STORE.look().copies}
     assert sorted(asked - stored) == [], "run their experiments with results_dir=results"
     assert sorted(stored - asked) == [], "take them out: python -m experiments.store pack without=KEY,..."
 
@@ -56,7 +56,7 @@ def test_reproduce_finds_a_changed_number(tmp_path, call, overwrite):
         times += [path.stat().st_mtime_ns for path in kept.rglob("*.parquet")]
     assert len(times) == 2
     assert times[0] == times[1], "what a stopped command simulated is kept"
-    (request,) = plan(asked, Composer()).requests
+    (request,) = plan([asked], Composer())[0].requests
     store = Store(tmp_path)
     result = store.read(request.cell)
     regret = result.regret.copy()
@@ -87,7 +87,7 @@ def test_reproduce_allows_computed_numbers_to_be_rounded_otherwise(tmp_path, cal
     asked = ["policy=rnm_ftnl", "instance=dtol_deterministic", "exact=true", "horizon=1000", f"results_dir={tmp_path}"]
     asked.append("runner.workers=1")
     call(*asked)
-    (request,) = plan(asked, Composer()).requests
+    (request,) = plan([asked], Composer())[0].requests
     store = Store(tmp_path)
     result = store.read(request.cell)
     for factor, code, line in ((1 + 1e-12, 0, "0 identical, 1 the same but for rounding, 0"), (1.01, 1, "1 different")):

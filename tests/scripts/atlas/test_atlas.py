@@ -16,10 +16,10 @@ from experiments.config.plan import plan
 from experiments.contests import entitled
 from experiments.errors import UserError
 from experiments.store import stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field, Notes
-from scripts.atlas.page import page
+from scripts.atlas.page import atlas_page
 from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
 from tests.scripts.drawing.test_winners import made_up
 
@@ -47,7 +47,7 @@ def test_geometric_mean_by_hand():
 
 def test_what_a_promise_costs_by_hand(cells):
     """Local 200 over the best central 10; 0.1 instead of 1: 20 over 10; medians of 20, 40 and of 10, 20, 200."""
-    text = page(field(cells))
+    text = atlas_page(field(cells))
     costs = text[text.index("## What a promise costs") :].splitlines()
     assert "Trusting nobody costs more than each of the last two rows at ε = 1, and at no other ε." in costs
     assert "| trust nobody | – | 20 |" in costs
@@ -102,7 +102,7 @@ def choice_of(text, promise):
 
 
 def test_the_page_says_who_wins_and_what_it_costs(cells):
-    text = page(field(cells))
+    text = atlas_page(field(cells))
     assert choice_of(text, "Central: the whole")[2] == "| 1,000 | DP-SE 2 | DP-UCB 2 |"
     assert choice_of(text, "Local: every reward")[:3] == [
         "| T | ε = 0.1 | ε = 1 |",
@@ -130,7 +130,7 @@ def test_a_stronger_promise_competes_for_the_weaker(cells):
     means = (0.5, 0.25)
     more = [*cells, on(made_up("ldp_ucb_l", 1, 1000, 2), *means)]
     more += [on(made_up("dp_imed", 0.5, 1000, 4), *means), on(made_up("dp_imed", 0.05, 1000, 5), *means)]
-    text = page(field(more))
+    text = atlas_page(field(more))
     assert (
         choice_of(text, "Central: the whole")[2]
         == "| 1,000 | DP-IMED [0.05] 1 of 1, DP-SE 1 | LDP-UCB-L 1 of 1, DP-UCB 1 |"
@@ -144,14 +144,14 @@ def test_a_stronger_promise_competes_for_the_weaker(cells):
 
 def test_policies_that_do_not_differ_significantly_are_named(cells):
     near = [on(made_up("dp_klucb", 1, 1000, 10.05), 0.5, 0.25), on(made_up("dp_imed", 1, 1000, 9.95), 0.5, 0.25)]
-    text = page(field([*cells, *near]))
+    text = atlas_page(field([*cells, *near]))
     assert choice_of(text, "Central: the whole")[2].endswith("| DP-UCB 1+1, DP-IMED +1 of 1, DP-KLUCB +1 of 1 |")
     several = [
         *near,
         on(made_up("adap_ucb", 1, 1000, 10.1), 0.5, 0.25),
         on(made_up("adap_klucb", 1, 1000, 10.02), 0.5, 0.25),
     ]
-    last = choice_of(page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
+    last = choice_of(atlas_page(field([*cells, *several])), "Central: the whole")[2].split(" | ")[-1]
     assert last == "DP-UCB 1+1, DP-IMED +1 of 1, AdaP-KLUCB +1 of 1, DP-KLUCB +1 of 1, 1 more |"
 
 
@@ -173,7 +173,7 @@ def test_forms_of_a_policy_and_budgets_in_rho(cells):
     ]
     assert [entry.trust for entry in known[3:]] == [Trust.CONCENTRATED] * 2
     assert [entry.budget for entry in known[3:]] == pytest.approx([0.1, 1])
-    text = page(field([*cells, few, more]))
+    text = atlas_page(field([*cells, few, more]))
     assert choice_of(text, "Central, zCDP")[2] == "| 1,000 | AdaC-UCB 1 of 1, DP-SE 1 | AdaC-UCB 1 of 1, DP-UCB 1 |"
     assert list(entitled(Cells([few, more]), Trust.CONCENTRATED.asked(1.0, 0.0))) == [more]
 
@@ -189,7 +189,7 @@ def test_summaries_use_horizons_at_which_every_policy_ran_on_all_instances(cells
 def test_no_row_is_shown_without_a_policy_that_is_recommended_above(cells):
     """At 2,000 steps DP-UCB, recommended at 1,000 for epsilon = 1, was not run; DP-SE, recommended for 0.1, was."""
     longer = [on(made_up("dp_se", epsilon, 2000, 20), *of) for of in ((0.5, 0.25), (0.9, 0.8)) for epsilon in (0.1, 1)]
-    text = page(field([*cells, *longer]))
+    text = atlas_page(field([*cells, *longer]))
     assert choice_of(text, "Central: the whole")[2:7] == [
         "| 1,000 | DP-SE 2 | DP-UCB 2 |",
         "| 2,000 | DP-SE 2 | – |",
@@ -197,6 +197,7 @@ def test_no_row_is_shown_without_a_policy_that_is_recommended_above(cells):
         "Took part: DP-SE; DP-UCB at T = 1,000; LDP-UCB-B at T = 1,000.",
         "",
     ]
+    assert "Was not run: DP-UCB at T = 2,000; LDP-UCB-B at T = 2,000." in text
     assert "Not shown, as a policy was not run that is recommended at a shorter T: T = 2,000, ε = 1 (DP-UCB)." in text
     still = [on(made_up("dp_se", 1, 4000, 20), *of) for of in ((0.5, 0.25), (0.9, 0.8))]
     everything = field([*cells, *longer, *still])
@@ -210,7 +211,7 @@ def test_no_row_is_shown_without_a_policy_that_is_recommended_above(cells):
 def test_who_takes_no_part_is_named(cells):
     few = on(made_up("dp_imed", 1, 1000, 1.0), 0.5, 0.25)
     few = replace(few, rows={name: rows[:20] for name, rows in few.rows.items()})
-    text = page(field([*cells, few]))
+    text = atlas_page(field([*cells, few]))
     assert "Took no part on some instance at some ε: DP-IMED (20 runs) at T = 1,000." in text
     assert choice_of(text, "Central: the whole")[2] == "| 1,000 | DP-SE 2 | DP-UCB 2 |"
 
@@ -219,7 +220,7 @@ def test_who_takes_no_part_is_named(cells):
 def test_no_stored_row_is_shown_without_a_policy_that_is_recommended_above():
     """Of the published cells, by the definition: who is recommended at the horizon before has a cell there."""
     composer = Composer()
-    stored = priced(stored_cells(plan(["+experiment=atlas/bernoulli"], composer)))
+    stored = priced(stored_cells(plan([["+experiment=atlas/bernoulli"]], composer)[0]))
     everything = Field(stored, [], [0.01, 0.03, 0.1, 0.3, 1, 3], 1e-6)
     notes, shown = Notes(everything), 0
     for trust in (Trust.LOCAL, Trust.SHUFFLE, Trust.PURE):
@@ -240,7 +241,7 @@ def test_few_arms_and_many(cells):
     arms = [made_up("dp_se", 1, 1000, mean, f"instance.arms={arms}") for arms, mean in ((2, 20.0), (50, 900.0))]
     arms += [made_up("dp_ucb", 1, 1000, 30.0, "instance.arms=2")]
     arms += [made_up("ldp_ucb_b", 1, 1000, 30.0, "instance.arms=50")]
-    text = page(field(cells, arms))
+    text = atlas_page(field(cells, arms))
     table = text[text.index("## Few arms and many") :].splitlines()
     found = {entry.stored.cell.key: float(entry.central.mean()) for entry in priced(arms)}
     low = found[arms[0].cell.key]
@@ -256,7 +257,7 @@ def test_a_policy_that_has_not_left_its_start_wins_nothing(cells):
         else of
         for of in cells
     ]
-    text = page(field(start))
+    text = atlas_page(field(start))
     assert "| 1,000 | DP-SE 2 | DP-SE 2 |" in text
     assert [cell.removesuffix(" |") for cell in row(text, "DP-UCB", "central")] == ["start", "start"]
 
@@ -268,7 +269,7 @@ def test_the_page_has_median_mean_and_quantile(cells):
     regret[:10] = 1000.0
     rare = replace(stored, rows={**stored.rows, "regret": regret})
     bound = 10 / float(priced([stored])[0].central.mean())
-    text = page(field([rare]))
+    text = atlas_page(field([rare]))
     shown = next(line for line in text[text.index("bad run costs") :].splitlines() if line.startswith("| DP-UCB"))
     assert shown.split(" | ")[2].removesuffix(" |").split(" / ") == [
         f"{value / bound:.2g}" for value in (10, 59.5, 1000)
@@ -295,7 +296,7 @@ def test_without_arguments_no_page_is_missing(cells, tmp_path, monkeypatch, caps
     command.main()
     assert sys.argv == ["atlas", "-m", "+experiment=atlas/bernoulli,atlas/arms"]
     assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
-    assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == page(field(cells))
+    assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == atlas_page(field(cells))
 
 
 @pytest.mark.slow

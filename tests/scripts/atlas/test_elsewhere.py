@@ -8,7 +8,7 @@ import pytest
 from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import Pareto
 from bandits.environments.resampling import Beta
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.atlas.choice import Field
 from scripts.atlas.elsewhere import NOTHING, Elsewhere, bounded, heavy, identification, uniform_regret
 from scripts.pages.prices import priced

@@ -16,11 +16,11 @@ from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.papers import papers
-from experiments.config.plan import merge, plan_all
+from experiments.config.plan import merge, plan
 from experiments.store import Store
 from scripts.bench import __main__ as page
 from scripts.bench import again, computations, guard, journals, kernels, libraries, sweeps, timing
-from scripts.bench.kernels import Speed, cell_of
+from scripts.bench.kernels import Speed, cell_of_policy
 from scripts.bench.libraries import Rival
 from scripts.bench.plain import plain_loop
 
@@ -46,8 +46,8 @@ def test_rows_of_the_page():
 def test_a_cell_of_a_policy_is_on_the_first_instance_that_it_accepts():
     composer = Composer()
     for name, instance in (("dp_se", "c1"), ("dprse", "s1"), ("vote_ftnl", "dtol_deterministic")):
-        assert cell_of(name, 1_000, composer).instance.name == instance
-    assert cell_of("dp_ftpl_new", 1_000, composer).policy.guarantee.delta == 0.01
+        assert cell_of_policy(name, 1_000, composer).instance.name == instance
+    assert cell_of_policy("dp_ftpl_new", 1_000, composer).policy.guarantee.delta == 0.01
 
 
 @pytest.mark.parametrize("policy", [UCB1(), DPUCB(1.0), DPSE(0.5), DPFTPLGauss(1.0, 0.01)], ids=lambda of: of.name)
@@ -76,10 +76,10 @@ def test_every_stored_cell_counts_once(monkeypatch):
     names = ["azize2022/curves", "azize2022/epsilons", "azize2025/curves"]
     monkeypatch.setattr(Composer, "choices", lambda self, group: names)
     monkeypatch.setattr(again, "SHORT", math.inf)
-    found = list(again.costs(REPOSITORY / "results"))
+    found = list(again.cell_costs(REPOSITORY / "results"))
     first, second = again.shares(found, lambda cost: cost.paper)
     assert (first.name, second.name) == (papers()["azize2022"].cited, "azize2025")
-    plans = plan_all([[f"+experiment={name}"] for name in names], Composer())
+    plans = plan([[f"+experiment={name}"] for name in names], Composer())
     assert first.cells + second.cells == len(merge(request for asked in plans for request in asked.requests))
     assert all(share.runs >= share.cells > 0 for share in (first, second))
     assert all(cost.now == cost.stored > 0 for cost in found), "short cells count as they were stored"
@@ -90,14 +90,14 @@ def test_long_cells_are_timed_and_their_time_counts_for_every_run(monkeypatch):
     monkeypatch.setattr(Composer, "choices", lambda self, group: ["azize2022/curves"])
     monkeypatch.setattr(again, "SHORT", 0.0)
     monkeypatch.setattr(again, "seconds", lambda action, repeats: 0.5)
-    found = list(again.costs(REPOSITORY / "results"))
+    found = list(again.cell_costs(REPOSITORY / "results"))
     assert found
     assert all(cost.now == 0.5 * cost.runs for cost in found)
 
 
 def test_costs_are_summed_by_name_in_the_order_of_names():
     first, second, third = (
-        again.Cost("a", name, 2, 1.0, seconds) for name, seconds in (("x", 3.0), ("y", 4.0), ("x", 5.0))
+        again.CellCost("a", name, 2, 1.0, seconds) for name, seconds in (("x", 3.0), ("y", 4.0), ("x", 5.0))
     )
     assert again.shares([first, second, third], lambda cost: cost.policy) == [
         again.Share("x", 2, 4, 2.0, 8.0),
@@ -129,7 +129,7 @@ def test_a_sweep_is_measured_by_cell_and_by_replication(clock, monkeypatch, tmp_
     requests = sweeps.planned(5)
     assert [request.cell.policy.epsilon for request in requests] == [0.2, 0.4, 0.6, 0.8, 1.0]
     store = Store(tmp_path / "cells")
-    assert list(sweeps.of_cells(requests, store)) == [
+    assert list(sweeps.overhead_of_cells(requests, store)) == [
         "each of 5 cells of one replication, beside simulation: 400.00 ms",  # (3 - 1) / 5
         "looking up a cell that is stored: 1000.00 ms",  # 5 / 5
     ]
@@ -139,19 +139,21 @@ def test_a_sweep_is_measured_by_cell_and_by_replication(clock, monkeypatch, tmp_
     assert len(list((tmp_path / "1").rglob("*.parquet"))) == 1
 
 
-def test_the_index_that_is_measured_has_all_cells(clock, monkeypatch, tmp_path):
-    monkeypatch.setattr(sweeps, "STORED", 7)
+def test_looks_are_measured_at_files_and_at_packs(clock, monkeypatch, tmp_path):
+    monkeypatch.setattr(sweeps, "TINY", 2)
     store = Store(tmp_path / "cells")
-    list(sweeps.of_cells(sweeps.planned(2), store))
-    assert next(iter(sweeps.of_index(store))).startswith("the index of 7 stored cells: ")
-    assert len(Store(store.root).index().places) == 2 + 7
+    list(sweeps.overhead_of_cells(sweeps.planned(2), store))
+    files, packs = sweeps.of_looks(store)
+    assert files.startswith("a look at 2 cells in results files: ")
+    assert packs.startswith("a look at 2 cells in packs: ")
+    assert {copy.place.is_packed for copy in store.look().copies} == {True}
 
 
 def test_all_measurements_of_sweeps_are_printed(clock, monkeypatch, capsys):
     child = SimpleNamespace(ru_maxrss=1e6 / 1024 * 300)
     monkeypatch.setattr(sweeps, "subprocess", MagicMock(run=lambda *_, **how: SimpleNamespace(stdout="2.5\n")))
     monkeypatch.setattr(sweeps, "resource", MagicMock(getrusage=lambda _: child))
-    for name, number in {"CELLS": 3, "TINY": 2, "REPLICATIONS": 2, "STORED": 3, "REPEATS": 1}.items():
+    for name, number in {"CELLS": 3, "TINY": 2, "REPLICATIONS": 2, "REPEATS": 1}.items():
         monkeypatch.setattr(sweeps, name, number)
     monkeypatch.setattr(sys, "argv", ["sweeps"])
     sweeps.main()
@@ -160,7 +162,7 @@ def test_all_measurements_of_sweeps_are_printed(clock, monkeypatch, capsys):
         "load() of everything: 1.00 s, 2.50 s of the processor, at most 300 MB",
         "planning 3 cells: 3.00 s",
     ]
-    assert len(lines) == 6
+    assert len(lines) == 7
 
 
 def test_seconds_are_the_median_of_calls_or_of_one_long_call(clock, monkeypatch):
@@ -212,7 +214,7 @@ def test_policies_are_measured_until_one_takes_long(monkeypatch):
     monkeypatch.setattr(kernels, "seconds", lambda action, *repeats: action(0))
     monkeypatch.setattr(
         kernels,
-        "cell_of",
+        "cell_of_policy",
         lambda name, horizon, composer: SimpleNamespace(
             policy=DPSE(1.0), instance=C1(5), replicate=lambda j: horizon / 1e6
         ),
@@ -232,7 +234,7 @@ def test_commands_are_measured_in_seconds_and_megabytes(monkeypatch):
         "subprocess",
         MagicMock(run=lambda words, **how: asked.append(words) or SimpleNamespace(stdout="1.5 2000\n")),
     )
-    assert list(computations.commands()) == [computations.Cost("nothing", 1.5, 2.048)]
+    assert list(computations.timed_commands()) == [computations.Cost("nothing", 1.5, 2.048)]
     assert asked[0][-2:] == ["-c", ""]
 
 
@@ -242,7 +244,7 @@ def test_journals_are_measured_with_their_snapshot_and_without(monkeypatch, caps
 
     def afresh(action, name):
         path = action.args[-1]
-        with journals.opened(name, path) as session:
+        with journals.opened_journal(name, path) as session:
             tickets.append(len(session.select()))
         return float(len(tickets)), 7.0
 

@@ -12,7 +12,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store import stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.kinds import curves
 
 FIGURE = {
@@ -36,7 +36,7 @@ def cells(call, tmp_path):
     for instance, policy in itertools.product(("c2", "c3"), ("dp_klucb", "dp_se")):
         line = [f"instance={instance}", f"policy={policy}", *CELLS]
         call(*line, f"results_dir={tmp_path}")
-        found += stored_cells(replace(plan(line, Composer()), results=tmp_path))
+        found += stored_cells(replace(plan([line], Composer())[0], results=tmp_path))
     return Cells(found)
 
 

@@ -10,7 +10,7 @@ from scipy import integrate
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, even_columns, in_rows, labels
 from scripts.drawing.kinds import laws
 from scripts.drawing.render import render
-from scripts.drawing.tables import tables
+from scripts.drawing.tables import MEANS, table_of_drawing
 
 LAWS = {
     # density of the value after `total` rewards of 1 in `count` pulls, and where it is centred
@@ -63,28 +63,21 @@ def test_what_a_baseline_holds():
     band = Band(x, x - 1, x + 1, "0.5", 0.25, "about")
     panels = [Panel("left", Axis("t"), Axis("regret", "log"), [line, band])]
     drawing = Drawing(title="a title", caption=[], shown="", rows=[panels], size=(3.0, 3.0), legend=labels(panels))
-    artists, points = tables(drawing)
-    shown = artists.set_index("part")
-    assert shown.loc["line with intervals", ["text", "look", "vertices", "x", "y", "low", "high"]].tolist() == [
-        "twice",
-        f"#112233ff -- o {shown.loc['line with intervals', 'look'].split()[-1]}",
-        "3",
-        *("2.33333333333", "4.6666667", "2.3333333", "7"),
-    ]
-    assert shown.loc["band", ["text", "look", "low", "high"]].tolist() == [
+    rows = table_of_drawing(drawing)
+    means = rows[rows.vertex == MEANS].set_index("part")
+    words, numbers = ["text", "look", "x", "y", "low", "high"], ["x", "y", "low", "high"]
+    expected = ["twice", "#112233ff -- o 1.4", *np.array([7 / 3, 14 / 3, 7 / 3, 7]).astype("float32")]
+    assert means.loc["line with intervals", words[:2] + numbers[1:]].tolist() == expected[:2] + expected[3:]
+    assert means.loc["line with intervals", "x"] == 7 / 3
+    assert means.loc["band", ["text", "look", "low", "high"]].tolist() == [
         "about",
         "#80808040",
-        "1.3333333",
-        "3.3333333",
+        *np.array([4 / 3, 10 / 3]).astype("float32"),
     ]
-    assert shown.loc["legend", "look"].tolist() == ["#112233ff -- o", "#80808040"]
-    assert shown.loc["y scale", "text"] == "log"
-    of_line = points[points.artist == shown.loc["line with intervals", "artist"]]
-    assert of_line[["x", "y", "low", "high"]].to_numpy().tolist() == [
-        ["1", "2", "1", "3"],
-        ["2", "4", "2", "6"],
-        ["4", "8", "4", "12"],
-    ]
+    assert means.loc["legend", "look"].tolist() == ["#112233ff -- o", "#80808040"]
+    assert means.loc["y scale", "text"] == "log"
+    of_line = rows[(rows.part == "line with intervals") & (rows.vertex != MEANS)]
+    assert of_line[["vertex", *numbers]].to_numpy().tolist() == [[0, 1, 2, 1, 3], [1, 2, 4, 2, 6], [2, 4, 8, 4, 12]]
 
 
 def drawn(width, legend, spare=0):

@@ -8,12 +8,12 @@ from scipy import stats
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.config.plan import plan
-from experiments.simulate.complete import complete, runner_of, summary
+from experiments.simulate.complete import complete, runner_of, summary_of_plans
 from experiments.store import stored_cells
 from scripts import figures
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Series
-from scripts.drawing.figure import describe, figure_of
+from scripts.drawing.figure import drawing_of_plan, figure_of
 from scripts.drawing.kinds import NAMES
 from scripts.drawing.render import render
 
@@ -22,6 +22,7 @@ EXPERIMENTS = COMPOSER.choices("experiment")
 TINY = ["horizon=300", "replications=2", "runner.workers=1"]
 WRITTEN = ("sajed2019/fig01", "tao2022/rates", "wang2024/fig02", "wang2024/fig07")
 WRITTEN += ("atlas/winners", "atlas/profiles", "audit/decision_vs_transcript", "sajed2019/path_tree_variance")
+WRITTEN += ("azize2023b/price_of_rho",)
 # A search is slow at every horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=7"],
@@ -37,7 +38,9 @@ TINIER = {
     "atlas/identification": ["horizon=1e5"],
     "jourdan2025/samples": ["horizon=1e5"],  # the first batches are of 670 pulls
     "jourdan2025/errors": ["horizon=1e5"],
-    "horizons/rare_runs": ["epsilons=[1]"],
+    "horizons/rare_runs": ["epsilons=[1]", "rhos=[4.5]", "levels=[0.2097]", "equal=[0.80696]", "seeds=[1]"],
+    "azize2023b/equal_rho": ["at=300"],
+    "azize2023b/equal_level": ["at=300"],
 }
 AT_THEIR_HORIZONS = ("azize2025/exact_index", "horizons/rare_runs")  # as their panels name them
 
@@ -63,10 +66,10 @@ def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
     own = TINIER.get(name, [])
     named = {word.partition("=")[0] for word in own} | ({"horizon"} if name in AT_THEIR_HORIZONS else set())
     asked = [f"+experiment={name}", *(word for word in TINY if word.partition("=")[0] not in named), *own, *folders]
-    planned = plan(asked, COMPOSER)
+    planned = plan([asked], COMPOSER)[0]
     complete([planned], runner_of([planned]))
     capsys.readouterr()  # warnings of cells
-    assert summary([planned])
+    assert summary_of_plans([planned])
     if planned.config.figure is None:
         assert f"{name}: has no figure" in call(*asked, main=figures.main).out
     elif name in WRITTEN:
@@ -75,7 +78,7 @@ def test_experiment_runs_and_draws(call, capsys, tmp_path, results, name):
         assert (tmp_path / "figures" / f"{name}.pdf").stat().st_size > 5_000
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 20_000
     else:
-        figure = render(describe(planned, stored_cells(planned)))
+        figure = render(drawing_of_plan(planned, stored_cells(planned)))
         figure.set_layout_engine("none")  # slow, and the same as in figures that are written
         figure.draw_without_rendering()
         plt.close(figure)
@@ -88,12 +91,12 @@ def test_a_figure_of_each_kind_is_written():
 
 @pytest.fixture(scope="module")
 def cells():
-    return stored_cells(plan(["+experiment=sajed2019/fig01"], Composer()))
+    return stored_cells(plan([["+experiment=sajed2019/fig01"]], Composer())[0])
 
 
 @pytest.fixture(scope="module")
 def drawing(cells):
-    return describe(plan(["+experiment=sajed2019/fig01"], Composer()), cells)
+    return drawing_of_plan(plan([["+experiment=sajed2019/fig01"]], Composer())[0], cells)
 
 
 @pytest.fixture(scope="module")
@@ -163,16 +166,16 @@ def test_a_policy_keeps_its_colour_everywhere(figure):
 
 
 def test_the_caption_says_how_often_the_best_arm_is_lost():
-    planned = plan(["+experiment=tao2022/fig02"], Composer())
+    planned = plan([["+experiment=tao2022/fig02"]], Composer())[0]
     found = stored_cells(planned)
     shares = sorted({float((of.pulls.argmax(axis=1) != 0).mean()) for of in found if of.columns["v"] == 0.5})
-    line = describe(planned, found).caption[1]
+    line = drawing_of_plan(planned, found).caption[1]
     assert line.startswith(f"share of runs with the best arm behind: (a) v = 0.5: {100 * shares[0]:.2g} to ")
     assert f" to {100 * shares[-1]:.2g} %; (b) v = 0.9: 0 to " in line
 
 
 def test_figure_3_shows_that_the_changed_law_lies_on_the_boundary():
-    drawing = describe(plan(["+experiment=wang2024/fig03"], Composer()), [])
+    drawing = drawing_of_plan(plan([["+experiment=wang2024/fig03"]], Composer())[0], [])
     for values, differences in zip(*drawing.rows, strict=True):
         (band, before, after), (room, zero, change) = values.marks, differences.marks
         np.testing.assert_allclose(change.y, after.y - before.y, atol=1e-15)

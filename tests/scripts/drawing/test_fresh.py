@@ -11,16 +11,15 @@ import pytest
 from bandits.guarantees import Guarantee, Scope
 from bandits.policies.elimination import DPSE
 from experiments import intervals
-from experiments.config import compose, papers
+from experiments.config import papers
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.own_code import own_source
 from experiments.store import stored_cells
 from experiments.store.place import Place
 from scripts import figures
-from scripts.drawing import fresh, kinds, render
+from scripts.drawing import fresh, imports, kinds, render
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series
-from scripts.drawing.figure import describe, figure_of
+from scripts.drawing.figure import figure_of
 
 CELLS = "cells=[{instance: c1, policy: dp_se, budget.epsilon: [0.1, 0.25, 0.5, 1]}, {instance: c1, policy: ucb1}]"
 ASKED = ["+experiment=sajed2019/fig01", "horizon=300", "runner.workers=1", CELLS]
@@ -152,7 +151,6 @@ def test_an_edited_experiment_of_a_user_is_drawn_again(call, tmp_path):
     asked += [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
     for content, drawn in ((text, True), (text, False), (text.replace("Own", "Changed"), True)):
         file.write_text(content)
-        compose._compose_choices.cache_clear()  # as in a new process
         outcome = call(*asked, main=figures.main)
         assert (outcome.code, outcome.err) == (0, "")
         assert ("own.pdf" in outcome.out) == drawn
@@ -175,8 +173,8 @@ def edited(monkeypatch):
 def test_code_that_changes_nothing_is_described_and_not_rendered(draw, edited, monkeypatch):
     """Then a label, a guarantee and an interval change, and the figure with them."""
     described = []
-    whole = describe
-    monkeypatch.setattr(figures, "describe", lambda *given: described.append(given) or whole(*given))
+    whole = figures.drawing_of_plan
+    monkeypatch.setattr(figures, "drawing_of_plan", lambda *given: described.append(given) or whole(*given))
     assert draw()
     edited()
     assert not draw()
@@ -199,6 +197,7 @@ _half_width = intervals.half_width
 ONE_OF_EACH_KIND = {
     "curves": "sajed2019/fig01",
     "distribution": "azize2025/exact_index",
+    "excess": "azize2023b/price_of_rho",
     "laws": "wang2024/fig01",
     "profiles": "atlas/profiles",
     "rates": "tao2022/rates",
@@ -217,7 +216,7 @@ def ran(action):
         result = action()
     finally:
         sys.setprofile(None)
-    ours = [REPOSITORY / name for name in own_source.OURS]
+    ours = [REPOSITORY / name for name in imports.OURS]
     return {Path(file) for file in files if any(Path(file).is_relative_to(folder) for folder in ours)}, result
 
 
@@ -225,28 +224,28 @@ def ran(action):
 @pytest.mark.parametrize("name", kinds.NAMES)
 def test_all_code_that_runs_is_an_input(name, tmp_path):
     """What describes a figure and what renders it are found by their imports: no other function runs."""
-    asked = plan([f"+experiment={ONE_OF_EACH_KIND[name]}"], Composer())
+    asked = plan([[f"+experiment={ONE_OF_EACH_KIND[name]}"]], Composer())[0]
     cells, figure, colours = stored_cells(asked), figure_of(asked.composed), papers.colours()
     files, drawing = ran(lambda: kinds.describe(figure, cells, colours))
     found = fresh.describing_files(figure, [request.cell for request in asked.requests])
     assert files - set(found) == set()
     files, _ = ran(lambda: render.save(drawing, tmp_path / "figure", "command"))
-    assert files - set(own_source.files_of_ours([fresh.RENDERER])) == set()
+    assert files - set(imports.files_of_ours([fresh.RENDERER])) == set()
 
 
 def test_the_code_of_a_figure_is_found_by_its_imports():
     """Those that were once left out of a list; and what no figure depends on is left out."""
-    found = {str(file.relative_to(REPOSITORY)) for file in own_source.files_of_ours([fresh.KINDS])}
-    assert {"bandits/guarantees.py", "experiments/store/stored_cells.py", "experiments/intervals.py"} <= found
+    found = {str(file.relative_to(REPOSITORY)) for file in imports.files_of_ours([fresh.KINDS])}
+    assert {"bandits/guarantees.py", "experiments/store/stored.py", "experiments/intervals.py"} <= found
     assert {"experiments/contests.py", "scripts/drawing/words.py", "experiments/cells/exact.py"} <= found
     assert found.isdisjoint({"scripts/figures.py", "scripts/report/page.py", "experiments/simulate/job.py"})
     assert "bandits/policies/private_ucb.py" not in found
-    (request,) = plan(["policy=dp_ucb"], Composer()).requests
+    (request,) = plan([["policy=dp_ucb"]], Composer())[0].requests
     assert REPOSITORY / "bandits/policies/private_ucb.py" in fresh.describing_files({}, [request.cell])
     bound = {"overlays": [{"bound": "bandits.bounds.azize2025.lower_bound_line"}]}
     assert REPOSITORY / "bandits/bounds/azize2025.py" in fresh.describing_files(bound, [])
-    rendering = {file.name for file in own_source.files_of_ours([fresh.RENDERER])}
-    assert {"render.py", "drawing.py", "ticks.py", "look.py", "settings.py", "numbers.py"} <= rendering
+    rendering = {file.name for file in imports.files_of_ours([fresh.RENDERER])}
+    assert {"render.py", "drawing.py", "numbers.py"} <= rendering
     assert "words.py" not in rendering
 
 
@@ -331,12 +330,12 @@ OVERLAYS = "overlays:\n    - {label: line, bound: own_bound.line, arguments: {t:
 
 @pytest.mark.slow
 def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypatch):
-    """The user's bound, a table that it names, a module outside of the folder, colours."""
+    """The user's bound, a table beside it, a module of own_dirs, colours."""
     folder, place = tmp_path / "mine", tmp_path / "lib"
     (folder / "experiment").mkdir(parents=True)
     (folder / "papers").mkdir()
     place.mkdir()
-    monkeypatch.setattr(sys, "path", [*sys.path, str(place)])
+    monkeypatch.setattr(sys, "path", sys.path[:])
     (folder / "experiment" / "own.yaml").write_text(
         "# @package _global_\nhorizon: 300\nreplications: 2\ncells:\n  - {instance: c1, policy: dp_se}\n"
         f"figure:\n  title: Own\n  panels:\n    - {{title: (a)}}\n  {OVERLAYS}\n"
@@ -349,7 +348,7 @@ def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypa
     }
     for file, (before, _) in edits.items():
         file.write_text(before)
-    asked = ["--config-dir", folder, "+experiment=own", "complete=true", "runner.workers=1"]
+    asked = ["--config-dir", folder, "+experiment=own", "complete=true", "runner.workers=1", f"own_dirs=[{place}]"]
     asked += [f"results_dir={tmp_path}/results", f"figures_dir={tmp_path}/figures"]
 
     def drawn():

@@ -18,15 +18,14 @@ from bandits.policies.ucb import UCB1
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store, stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Band, Drawing, Series, without_mathtext, wrapped
 from scripts.drawing.kinds import kind
-from scripts.drawing.legend import names_behind
+from scripts.drawing.legend import PALETTE, colours_of, dashes, marker, names_behind
 from scripts.drawing.render import render
-from scripts.drawing.style import PALETTE, colours_of, dashes, marker
 
 CELLS = "{instance: c2, policy: dp_se, policy.beta: [0.001, 0.5], budget.epsilon: [0.1, 1]}"
 TWO_PANELS = [{"title": "a", "epsilon": 0.1}, {"title": "b", "epsilon": 1}]
@@ -41,8 +40,8 @@ def cells(tmp_path_factory):
     def cells(*sweeps):
         horizon = [] if any("horizon" in sweep for sweep in sweeps) else ["horizon=300"]
         shared = [*horizon, "replications=2", f"results_dir={folder}"]
-        asked = plan([f"cells=[{', '.join(sweeps)}]", *shared], Composer())
-        run([Job(request, None) for request in asked.requests], Store(folder), workers=1)
+        asked = plan([[f"cells=[{', '.join(sweeps)}]", *shared]], Composer())[0]
+        run_jobs([CellJob(request, None) for request in asked.requests], Store(folder), workers=1)
         return stored_cells(asked)
 
     return cells

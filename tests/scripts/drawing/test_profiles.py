@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from experiments.errors import UserError
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import Band
 from scripts.drawing.kinds.profiles import describe
-from scripts.drawing.tables import tables
+from scripts.drawing.tables import table_of_drawing
 from tests.scripts.drawing.test_winners import RUNS, made_up
 
 CONFIG = {
@@ -59,9 +59,8 @@ def test_every_instance_counts_the_same(cells):
 
 
 def test_the_baseline_has_all_of_it(cells):
-    artists, _ = tables(described(cells))
     assert {"DP-SE", "DP-UCB", "Profiles", "share of runs with at most this much"} <= {
-        line for text in artists.text for line in text.split("\n")
+        line for text in table_of_drawing(described(cells)).text for line in text.split("\n")
     }
 
 

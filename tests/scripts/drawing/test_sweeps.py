@@ -13,11 +13,11 @@ from experiments.cells.stopping import off_by_more
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.simulate import look_up, run
+from experiments.simulate import look_up, run_jobs
 from experiments.store import Store, stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.drawing import labels, without_mathtext
-from scripts.drawing.fresh import resolved
+from scripts.drawing.figure import plain_node
 from scripts.drawing.kinds import sweep
 from scripts.drawing.render import render
 from scripts.drawing.words import power_of_ten
@@ -40,7 +40,7 @@ def cells(call, tmp_path):
         composer, found = Composer(), []
         for line in lines:
             call(*line, f"results_dir={tmp_path}")
-            found += stored_cells(replace(plan(line, composer), results=tmp_path))
+            found += stored_cells(replace(plan([line], composer)[0], results=tmp_path))
         return Cells(found)
 
     return cells
@@ -49,9 +49,9 @@ def cells(call, tmp_path):
 @pytest.fixture(scope="module")
 def exact(tmp_path_factory):
     """One exact cell, stored and read."""
-    planned = replace(plan([*ALL_SEEN, "exact=true"], Composer()), results=tmp_path_factory.mktemp("exact"))
+    planned = replace(plan([[*ALL_SEEN, "exact=true"]], Composer())[0], results=tmp_path_factory.mktemp("exact"))
     store = Store(planned.results)
-    run(look_up(planned.requests, store), store, workers=1)
+    run_jobs(look_up(planned.requests, store), store, workers=1)
     return stored_cells(planned)
 
 
@@ -83,7 +83,7 @@ def test_shares_have_exact_intervals(cells):
 def test_off_by_more_counts_what_it_says(call, tmp_path):
     call(*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1", f"results_dir={tmp_path}")
     table = load_outcomes(results_dir=tmp_path)
-    asked = plan([*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"], Composer())
+    asked = plan([[*STOPPING, "policy=dp_exponential_nas", "budget.epsilon=1"]], Composer())[0]
     (stored,) = stored_cells(replace(asked, results=tmp_path))
     expected = (table.estimate - 0.5).abs() > 0.25
     assert stored.measure("off_by_more").tolist() == expected.tolist()
@@ -95,7 +95,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
 def test_exact_lines_with_simulated_markers_and_bounds(cells):
     arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
     found = cells(*arms, *([*line, "exact=true"] for line in arms))
-    bounds = resolved(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
+    bounds = plain_node(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
     spec = {
         "title": "t",
         "x": "arms",
@@ -176,7 +176,7 @@ def test_numbers_as_powers():
 
 
 def test_a_legend_with_a_value_that_follows_from_the_budget_does_not_split_a_curve():
-    found = stored_cells(plan(["+experiment=wang2024/fig06"], Composer()))
+    found = stored_cells(plan([["+experiment=wang2024/fig06"]], Composer())[0])
     spec = sweep.Spec(title="t", x="delta", panels=[{"title": "a", "epsilon": 0}])
     points = sweep.points_of(spec, found, {})[0]
     assert {curve.entry.label: len(of_curve.x) for curve, of_curve in points.items()} == {

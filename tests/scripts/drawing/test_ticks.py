@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.ticker import NullFormatter
 
-from scripts.drawing.ticks import MinorTicks, PlainNumbers, PlainPowers, plain
+from scripts.drawing.render import MinorTicks, PlainNumbers, PlainPowers, plain_number
 
 
 def test_a_formula_in_plain_letters():
@@ -19,7 +19,7 @@ def test_a_formula_in_plain_letters():
         (r"$\mathdefault{0}$", "0"),
         ("", ""),
     ]:
-        assert plain(formula) == written
+        assert plain_number(formula) == written
 
 
 def written(scale, formatter, low, high):

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import UserError
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.drawing.kinds.variances import describe
 
 PANEL = {"title": "a", "shows": "sums", "items": 4}

@@ -8,12 +8,13 @@ import pytest
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
-from scripts.drawing.kinds.winners import PALE, _looks, describe, wins
+from experiments.store.stored import Cells, Stored
+from scripts.drawing.kinds.winners import PALE, Spec, _looks, describe, wins
 from scripts.drawing.legend import Entry
+from scripts.drawing.words import not_run
 
 PANELS = [{"title": "C1", "instance": "c1"}]
+ALL = Spec("Winners", PANELS)
 
 
 RUNS = 200
@@ -22,7 +23,7 @@ RUNS = 200
 def made_up(policy, epsilon, horizon, mean, *more):
     """Runs whose regret is spread evenly from 1 below to 1 above `mean`."""
     words = [f"policy={policy}", f"budget.epsilon={epsilon}", f"horizon={horizon}", "recorded=1", *more]
-    cell = plan(words, Composer()).requests[0].cell
+    cell = plan([words], Composer())[0].requests[0].cell
     regret = (mean + np.linspace(-1, 1, RUNS))[:, None]
     pulls = np.full((RUNS, 5), horizon // 5)
     return Stored({"t": np.full((RUNS, 1), horizon), "regret": regret, "pulls": pulls}, {}, cell)
@@ -47,13 +48,15 @@ def cells():
 
 
 def test_the_least_mean_wins_where_two_private_policies_are(cells):
-    found = [(win.horizon, win.epsilon, win.best.cell.policy.name, win.clear) for win in wins(cells, "regret")]
+    found = [
+        (win.horizon, win.epsilon, win.best.cell.policy.name, win.clear) for win in wins(ALL.rivals(cells), "regret")
+    ]
     assert found == [(1000, 0.1, "dp_se", True), (1000, 1.0, "dp_ucb", False)]
 
 
 def test_a_third_policy_makes_a_win_unclear(cells):
     third = made_up("dp_ucb_tossou", 0.1, 1000, 10.1)
-    assert [win.clear for win in wins(Cells([*cells, third]), "regret")] == [False, False]
+    assert [win.clear for win in wins(ALL.rivals(Cells([*cells, third])), "regret")] == [False, False]
 
 
 def test_with_a_promise_all_take_part_who_keep_more(cells):
@@ -67,7 +70,26 @@ def test_with_a_promise_all_take_part_who_keep_more(cells):
     config |= {"promise": {"scope": "decision", "delta": 1e-6}, "epsilons": [0.3]}
     (panel,) = describe(config, more, {}).panels
     assert panel.words == ["DP-SE at T = 1000, ε = 0.3"]
-    assert wins(more, "regret")[-1].best.cell.policy.name == "ldp_ucb_b"
+    assert wins(ALL.rivals(more), "regret")[-1].best.cell.policy.name == "ldp_ucb_b"
+
+
+def test_the_caption_names_who_was_not_run(cells):
+    """At T = 100 DP-UCB was not run, with either epsilon."""
+    drawing = describe({"title": "Winners", "panels": PANELS}, cells, {})
+    assert drawing.caption == [f"{RUNS} runs; pale: others are recommended too", "not run: DP-UCB at T = 100"]
+    longer = Cells([*cells, made_up("dp_ucb", 0.1, 100, 9.0)])
+    assert len(describe({"title": "Winners", "panels": PANELS}, longer, {}).caption) == 1
+
+
+def test_who_was_not_run_by_hand():
+    """A at all; B not at 100 on one of two places, and nowhere at 1,000; C has never been run on x."""
+    run = [("A", at, place) for at in (10, 100, 1000) for place in "xy"]
+    run += [("B", 10, "x"), ("B", 10, "y"), ("B", 100, "x"), ("C", 10, "y"), ("C", 1000, "y")]
+    assert not_run(run, "panels") == [
+        "B at T = 100 (1 of 2 panels) and 1,000",
+        "C at T = 100 (1 of 2 panels)",
+    ]
+    assert not_run(run[:6], "panels") == []
 
 
 def test_marks_stand_at_horizon_and_epsilon(cells):

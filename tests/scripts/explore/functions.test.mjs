@@ -1,23 +1,10 @@
 // Functions of the explorer page against values by hand: node --test. They run as on the page, in one scope.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import vm from "node:vm";
+import { loaded } from "./page.mjs";
 
-const PAGE = new URL("../../../scripts/explore/page/", import.meta.url);
-const scope = vm.createContext({ window: {} });
-for (const name of ["numbers", "statistics", "chart", "curves", "choose"]) {
-  vm.runInContext(readFileSync(new URL(`${name}.js`, PAGE), "utf8"), scope);
-}
-vm.runInContext('pageColour = (name) => name; shownColour = (colour) => colour; isDark = () => false;', scope);
-
-/** The value of an expression of the page, of which names are given; objects of this scope, to compare them. */
-function page(expression, given = {}) {
-  Object.assign(scope, given);
-  const value = vm.runInContext(expression, scope);
-  return value === undefined ? value : JSON.parse(JSON.stringify(value, (_, of) => (typeof of === "number" && !Number.isFinite(of) ? String(of) : of)));
-}
+const page = loaded(["numbers", "statistics", "data", "chart", "curves", "choose"]);
 
 const CASES = {
   'quantity(1234.4)': "1,234",
@@ -152,11 +139,12 @@ test("a chart: scales, sizes of points, and bands that stay above half of the le
 });
 
 test("who is recommended: rivals in order of risk, equal ones of mean, and the policies of an answer", () => {
-  const contests = [{ rivals: [0, 1, 1], risks: [2, 1.5, null], best: [1], typical: 0, out: [] }];
+  const contests = { rivals: [[0, 1, 1], [1, 1]], risks: [[2, 1.5, null], [1, 3]], best: [[1], [0]], typical: [0, 1], out: [[], []] };
   const given = { ...results, content: { answers: { contests, names: ["one", "two"] } } };
-  scope.summedUp = (differences) => differences.map((_, place) => differences.slice(0, place + 1).reduce((sum, of) => sum + of, 0));
   const [contest] = page("contestsOf(results, {contests: [0]})", { results: given });
   assert.deepEqual([contest.instance, contest.cells, contest.typical], ["c2", [1, 0, 2], 0]);
+  const [second] = page("contestsOf(results, {contests: [1]}).map((of) => ({ ...of, best: [...of.best] }))", { results: given });
+  assert.deepEqual([second.cells, second.best, second.typical], [[1, 2], [1], 2]);
   const answer = { records: [1, 0], best: [1, 0], alone: [1, 0], risks: [1.5, null] };
   const ranking = page("rankingOf(results, answer, contestsOf(results, {contests: [0]}))", { results: given, answer });
   assert.deepEqual(ranking, [
@@ -166,8 +154,8 @@ test("who is recommended: rivals in order of risk, equal ones of mean, and the p
 });
 
 test("an answer holds from its epsilon on", () => {
-  const answers = { sizes: [{ kind: "bits", arms: 5, horizon: 100, none: 0, trusts: [[[[0.1, 1], [1, 2]]]] }], answers: ["none", "small", "large"] };
+  const answers = { sizes: [{ kind: "bits", arms: 5, horizon: 100, none: 0, trusts: [[[[0.1, 1], [1, 2]]]] }], answers: { named: [3, 4, 5], contests: [[], [1], [2, -1, 4]] } };
   const of = (trust, epsilon, arms = 5) => page(`answerFor(results, "bits", ${arms}, 100, ${trust}, 0, ${epsilon})`, { results: { content: { answers } } });
-  assert.deepEqual([of(0, 0.1), of(0, 0.5), of(0, 1), of(0, 3), of(-1, 3)], ["small", "small", "large", "large", "none"]);
+  assert.deepEqual([of(0, 0.1), of(0, 0.5), of(0, 1), of(0, 3), of(-1, 3)], [4, 4, 5, 5, 3].map((named) => ({ named, contests: [[], [1], [2, 1, 5]][named - 3] })));
   assert.deepEqual([of(0, 0.05), of(0, 1, 6)], [undefined, undefined]);
 });

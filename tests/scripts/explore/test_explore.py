@@ -15,12 +15,12 @@ from experiments import intervals, load
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.contests import contest, standings
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store, stored_cells
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
-from scripts.explore.judged import judged
+from scripts.explore.judged import all_judged
 from scripts.explore.numbers import from_logarithms, from_planes
 from tests.scripts.report.browser import CHROMIUM, Browser
 
@@ -37,8 +37,8 @@ VIEWS = {
 pytestmark = pytest.mark.slow
 
 
-def of_one_paper(config_dirs, overrides, _papers):
-    return judged(config_dirs, overrides, {PAPER})
+def of_one_paper(composer, overrides, _papers):
+    return all_judged(composer, overrides, {PAPER})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explore")
     asked = ["-m", f"+experiment={','.join(EXPERIMENTS)}", f"explore_dir={folder}", "runner.workers=1"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collect, "judged", of_one_paper)
+        patch.setattr(collect, "all_judged", of_one_paper)
         patch.setattr(sys, "argv", ["explore", *asked])
         explore.main()
     return folder / "index.html"
@@ -56,7 +56,7 @@ def file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cells():
     composer = Composer()
-    return Cells.of(stored_cells(plan([f"+experiment={name}"], composer)) for name in EXPERIMENTS)
+    return Cells.of(stored_cells(plan([[f"+experiment={name}"]], composer)[0]) for name in EXPERIMENTS)
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +136,11 @@ def test_nothing_on_the_page_comes_from_elsewhere(file):
 
 def test_own_results_are_included(tmp_path, call, monkeypatch):
     """A cell of no experiment is read from its folder; those of named experiments alone can be asked for."""
-    monkeypatch.setattr(collect, "judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
     overrides = ["instance=c2", "policy=dp_se", "horizon=3000", f"results_dir={tmp_path}/results", "published_dir=null"]
-    asked = plan([*overrides, "replications=3"], Composer())
-    run([Job(request, None) for request in asked.requests], Store(tmp_path / "results"), workers=1)
-    monkeypatch.setattr(collect, "jobs_of", lambda command: {})
+    asked = plan([[*overrides, "replications=3"]], Composer())[0]
+    run_jobs([CellJob(request, None) for request in asked.requests], Store(tmp_path / "results"), workers=1)
+    monkeypatch.setattr(collect, "jobs_on_page", lambda command: {})
     given = [f"results_dir={tmp_path}/results", "published_dir=null", f"explore_dir={tmp_path}/page"]
     outcome = call(*given, "runner.workers=1", main=explore.main)
     assert outcome.code == 0, outcome.err
@@ -151,8 +151,8 @@ def test_own_results_are_included(tmp_path, call, monkeypatch):
 
 
 def test_an_empty_store_is_an_error_of_one_line(tmp_path, call, monkeypatch):
-    monkeypatch.setattr(collect, "judged", lambda *_: collect.Judged([], [], []))
-    monkeypatch.setattr(collect, "jobs_of", lambda command: {})
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "jobs_on_page", lambda command: {})
     (tmp_path / "results").mkdir()
     outcome = call(
         f"results_dir={tmp_path}/results", "published_dir=null", f"explore_dir={tmp_path}", main=explore.main
@@ -171,7 +171,7 @@ def test_everything_fits_into_two_megabytes(tmp_path, capsys, monkeypatch):
     page = tmp_path / "index.html"
     assert page.stat().st_size <= explore.MOST
     content = json.loads(zlib.decompress(inside(page, "data")))
-    assert content["cells"]["count"] == len(Store.of(plan([], Composer())).index().files)
+    assert content["cells"]["count"] == len(Store.of(plan([[]], Composer())[0]).look().copies)
     assert f"{content['cells']['count']} cells)" in said  # no cell is missing or outdated
     assert len(content["experiments"]) > 80
     if CHROMIUM is not None:
@@ -246,7 +246,7 @@ class TestInABrowser:
 
     def test_claims_have_their_evidence_and_cells(self, browser):
         show(browser, VIEWS["claims"])
-        claims = judged((), [], {PAPER}).claims
+        claims = all_judged(Composer(), [], {PAPER}).claims
         shown = browser.run(
             "Array.from(document.querySelectorAll('details'), (item) => [item.dataset.claim, item.textContent])"
         )

@@ -10,9 +10,9 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.contests import FEWEST, TWICE, advice, began, contest, entitled, error_of_each
 from experiments.store import stored_cells
-from experiments.store.stored_cells import Cells
-from scripts.explore.about import about, variant_labels
-from scripts.explore.answers import answers
+from experiments.store.stored import Cells
+from scripts.explore.about import about_cell, variant_labels
+from scripts.explore.answers import all_answers
 from scripts.explore.promises import DELTAS, TRUSTS
 from scripts.explore.summaries import summary
 
@@ -29,12 +29,12 @@ def asked():
     composer = Composer()
     cells = list(
         {
-            of.cell.key: of for name in EXPERIMENTS for of in stored_cells(plan([f"+experiment={name}"], composer))
+            of.cell.key: of for name in EXPERIMENTS for of in stored_cells(plan([[f"+experiment={name}"]], composer)[0])
         }.values()
     )
-    pairs = [(about(of.cell), summary(of, error_of_each(len(cells)))) for of in cells]
+    pairs = [(about_cell(of.cell), summary(of, error_of_each(len(cells)))) for of in cells]
     labels = variant_labels([of for of, _ in pairs])
-    return SimpleNamespace(cells=cells, pairs=pairs, labels=labels, book=answers(pairs, labels, []))
+    return SimpleNamespace(cells=cells, pairs=pairs, labels=labels, book=all_answers(pairs, labels, []))
 
 
 def answer_to(book, arms, horizon, trust, epsilon):
@@ -43,7 +43,7 @@ def answer_to(book, arms, horizon, trust, epsilon):
     of_delta = size["trusts"][trust]
     steps = of_delta[DELTAS.index(1e-6)] if len(of_delta) > 1 else of_delta[0]
     numbers = [number for start, number in steps if start <= epsilon * (1 + 1e-9)]
-    return book["answers"][numbers[-1]] if numbers else None
+    return {name: values[numbers[-1]] for name, values in book["answers"].items()} if numbers else None
 
 
 def questions():
@@ -67,13 +67,13 @@ def test_no_answer_names_a_policy_far_above_the_least_in_silence(asked):
         names = asked.book["names"]
         named = {names[place] for place in answer["records"][: answer["named"]]}
         said = {names[place] for place, *_ in answer["risky"]}
-        for place in answer["contests"]:
-            rivals = [asked.cells[cell] for cell in np.cumsum(asked.book["contests"][place]["rivals"])]
+        for place in np.cumsum(answer["contests"]):
+            rivals = [asked.cells[cell] for cell in np.cumsum(asked.book["contests"]["rivals"][place])]
             assert all(of.replications >= FEWEST and began(of) for of in rivals)
             means = [of.headline.mean() for of in rivals]
             highs = [np.quantile(of.headline, 0.95) for of in rivals]
             for of, mean, high in zip(rivals, means, highs, strict=True):
-                name = asked.labels[about(of.cell).variant]
+                name = asked.labels[about_cell(of.cell).variant]
                 far = mean > TWICE * min(means) or high > TWICE * min(highs)
                 trusted = question[1] < 10**9  # from there on no number of runs shows the means of all
                 if name in named - said and (far if trusted else high > TWICE * min(highs)):

@@ -41,7 +41,7 @@ def forms():
 def test_a_command_makes_its_row_again(row, asked, call):
     outcome = call(*asked.split(), "runner.workers=1", main=audit_command.main)
     assert outcome.code == 0, outcome.err
-    found, expected = outcome.out.strip(), audit_command.as_text(row)
+    found, expected = outcome.out.strip(), audit_command.row_as_text(row)
     assert words(found) == words(expected)
     # Of inputs that are equally bad, rounding may name another on another machine.
     found, expected = (text.partition("\nwitness")[0] for text in (found, expected))

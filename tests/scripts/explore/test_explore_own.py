@@ -12,7 +12,7 @@ from experiments.again import replayed
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.new import write_policy
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
@@ -44,16 +44,16 @@ def folder(tmp_path_factory):
     asked += [
         [f"policy={NAME}", "instance=c3", "horizon=3000", f"replications={runs}", of] for of, runs in AGAIN.items()
     ]
-    requests = [request for words in asked for request in plan(words, composer).requests]
-    run([Job(request, None) for request in requests], Store(mine / "results"), workers=1)
+    requests = [request for words in asked for request in plan([words], composer)[0].requests]
+    run_jobs([CellJob(request, None) for request in requests], Store(mine / "results"), workers=1)
     return mine
 
 
 @pytest.fixture
 def page(folder, call, monkeypatch, tmp_path):
     """The page, the arguments that it was made with, and the data inside."""
-    monkeypatch.setattr(collect, "judged", lambda *_: collect.Judged([], [], []))
-    monkeypatch.setattr(collect, "jobs_of", lambda command: {"mine": ["+experiment=mine", *command.jobs[0]]})
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "jobs_on_page", lambda command: {"mine": ["+experiment=mine", *command.jobs[0]]})
     given = ["--config-dir", folder, f"results_dir={folder}/results"]
     outcome = call(*given, "published_dir=null", f"explore_dir={tmp_path}", "runner.workers=1", main=explore.main)
     assert outcome.code == 0, outcome.err

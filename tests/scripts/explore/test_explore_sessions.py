@@ -27,7 +27,7 @@ def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sessions")
     asked = ["-m", "+experiment=sajed2019/fig03,atlas/arms", f"explore_dir={folder}", "runner.workers=1"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collect, "judged", lambda *_: collect.Judged([], [], []))
+        patch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
         patch.setattr(sys, "argv", ["explore", *asked])
         explore.main()
     with Browser() as browser:
@@ -77,6 +77,19 @@ def test_fields_are_filled_one_after_the_other(browser, wait):
             browser.run(DRAWN)
     browser.run(DRAWN)
     assert shown(browser) == (["0.5", "8", "2e6"], ["0.5", "8", "2e6"])
+
+
+def test_a_text_is_entered_although_the_page_was_drawn_while_it_was_typed(browser):
+    """The field was taken for one whose text had been entered, and the text was lost."""
+    show(browser, "#view=choose")
+    focus(browser, "arms")
+    browser.type("8")
+    browser.run("dispatchEvent(new Event('hashchange'))")
+    browser.run(DRAWN)
+    browser.press("Tab")
+    browser.run(DRAWN)
+    texts, words = shown(browser)
+    assert (texts[1], words[1]) == ("8", "8")
 
 
 def test_fields_are_filled_with_the_mouse(browser):

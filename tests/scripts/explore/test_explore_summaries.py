@@ -8,10 +8,12 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.batched_index import DPKLUCB
 from bandits.policies.ucb import UCB1
+from experiments.cells import KINDS
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import weighted_of
 from experiments.means import Method
 from experiments.store.stored import Stored
+from scripts.explore.about import OF_RECORDS, kind_of_rewards
 from scripts.explore.summaries import summary
 
 
@@ -59,3 +61,10 @@ def test_further_quantities():
     others = summary(stored([[0, 1], [1, 2]], [[9, 1], [7, 3]]), 0.01, ("suboptimal_pulls", "samples")).others
     assert list(others) == ["suboptimal_pulls"]
     assert others["suboptimal_pulls"].estimate == 2
+
+
+def test_weighted_runs_do_not_stand_in_the_lists_of_plain_ones():
+    """The mean of the plain cell rests on them already; every kind of cell but those with curves has its own list."""
+    plain = RegretCell(C1(arms=2), DPKLUCB(0.1), 10**12, recorded=1)
+    assert (kind_of_rewards(plain), kind_of_rewards(weighted_of(plain))) == ("bits", "means from weighted runs")
+    assert KINDS.keys() - OF_RECORDS.keys() == {"regret", "exact"}

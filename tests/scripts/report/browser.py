@@ -89,6 +89,10 @@ class Browser:
 
     def open(self, file: Path, width: int, dark: bool = False, script: bool = True) -> None:
         """Load a file in a window of this width and wait until it is complete."""
+        self.visit(file.resolve().as_uri(), width, dark, script)
+
+    def visit(self, address: str, width: int, dark: bool = False, script: bool = True) -> None:
+        """Load an address in a window of this width and wait until it is complete."""
         theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self._call("Emulation.setEmulatedMedia", features=theme)
         self._call("Emulation.setScriptExecutionDisabled", value=not script)
@@ -96,7 +100,7 @@ class Browser:
         self.requests.clear()
         self.complaints.clear()
         self._loaded = False
-        self._call("Page.navigate", url=file.resolve().as_uri())
+        self._call("Page.navigate", url=address)
         while not self._loaded:
             self._listen()
 
@@ -114,11 +118,18 @@ class Browser:
         return answer["result"].get("value")
 
     def press(self, key: str) -> None:
-        """Press a key that types nothing, such as Tab, or Enter."""
-        codes = {"Tab": 9, "Enter": 13}
-        text = {"text": "\r"} if key == "Enter" else {}
+        """Press a key that types nothing: Tab, Enter, or, on a button, a space."""
+        codes = {"Tab": 9, "Enter": 13, " ": 32}
+        text = {"text": {"Enter": "\r"}.get(key, key)} if key != "Tab" else {}
         for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
+            self._call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key.replace(" ", "Space"),
+                windowsVirtualKeyCode=codes[key],
+                **text,
+            )
 
     def type(self, text: str) -> None:
         """Type a text where the focus is, sign by sign."""

@@ -12,14 +12,15 @@ import pytest
 
 from experiments.config.compose import Composer
 from experiments.config.plan import merge, plan
-from experiments.simulate import Job, run
+from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts import figures
 from scripts.report import __main__ as report
 from scripts.report import claims as report_claims
+from scripts.report import collect
 from scripts.report.cell_tables import MOST
 from scripts.report.claims import Ledger
-from scripts.report.collect import jobs_of
+from scripts.report.collect import jobs_on_page
 from tests.scripts.report.browser import CHROMIUM, Browser
 
 POLICY = '''
@@ -98,8 +99,8 @@ def mine(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text.lstrip())
     composer = Composer([folder])
-    requests = [request for name in STORED for request in plan([f"+experiment={name}"], composer).requests]
-    run([Job(request, None) for request in merge(requests)], Store(folder / "results"), workers=1)
+    requests = [request for name in STORED for request in plan([[f"+experiment={name}"]], composer)[0].requests]
+    run_jobs([CellJob(request, None) for request in merge(requests)], Store(folder / "results"), workers=1)
     return folder
 
 
@@ -141,7 +142,7 @@ def everything(mine):
 def plant(patch, ledger):
     """Let the claims and errata be those of `ledger`, and verdicts what `judged` says."""
     patch.setattr(Ledger, "read", lambda _: ledger)
-    patch.setattr(report_claims, "judged", lambda claims, _: ([judged(claim) for claim in claims], []))
+    patch.setattr(collect, "judge_claims", lambda claims, *_: map(judged, claims))
 
 
 def judged(claim):
@@ -300,7 +301,7 @@ def test_only_claims_of_papers_on_the_page_are_shown(make):
 
 def test_without_a_name_all_experiments_are_shown(mine):
     command = SimpleNamespace(jobs=[["horizon=1e5"]], composer=Composer([mine]))
-    jobs = jobs_of(command)
+    jobs = jobs_on_page(command)
     names = list(jobs)
     assert jobs["tao2022/fig01"] == ["+experiment=tao2022/fig01", "horizon=1e5"]
     assert set(names) == set(command.composer.choices("experiment"))

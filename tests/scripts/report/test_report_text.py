@@ -16,21 +16,20 @@ from experiments import intervals
 from experiments.audit.table import ROWS
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
-from experiments.claims import Outcome, Results
+from experiments.claims import Outcome, Results, judge_claims
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
-from experiments.store.stored import Stored
-from experiments.store.stored_cells import Cells
+from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
 from scripts.pages.audit_table import audits, unconfirmed, verdicts
-from scripts.pages.tables import Entry
+from scripts.pages.tables import TableEntry
 from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
 from scripts.report.cell_tables import MOST, of_cells
-from scripts.report.claims import BADGES, Judged, Ledger
-from scripts.report.collect import jobs_of
+from scripts.report.claims import BADGES, JudgedClaims, Ledger
+from scripts.report.collect import jobs_on_page
 from scripts.report.exhibits import Exhibit
 from scripts.report.page import sections
 from scripts.report.pictures import picture_of
@@ -139,14 +138,14 @@ def mine(tmp_path):
 def test_papers_come_in_their_order(mine):
     names = ["yours/a", "wu2025/b", "wu2025/fig01", "mine/x", "sajed2019/fig02"]
     composer = SimpleNamespace(config_dirs=(mine,))
-    jobs = jobs_of(SimpleNamespace(jobs=[[f"+experiment={name}"] for name in names], composer=composer))
+    jobs = jobs_on_page(SimpleNamespace(jobs=[[f"+experiment={name}"] for name in names], composer=composer))
     assert list(jobs) == ["sajed2019/fig02", "mine/x", "wu2025/fig01", "wu2025/b", "yours/a"]
 
 
 def test_sections_are_named_after_papers(mine):
     exhibits = [Exhibit(name, name) for name in ("wu2025/a", "wu2025/b", "mine/a", "yours/a")]
     verdicts = [SimpleNamespace(paper="sajed2019"), SimpleNamespace(paper="mine")]
-    found = sections(exhibits, Judged(verdicts), papers([mine]))
+    found = sections(exhibits, JudgedClaims(verdicts), papers([mine]))
     assert [(section.heading, section.subtitle) for section in found] == [
         ("Wu and Wang (2025)", papers()["wu2025"].title),
         ("Me & you (2020)", "On <it>, COLT"),
@@ -164,8 +163,9 @@ def test_every_outcome_has_a_badge():
 @pytest.mark.slow
 def test_only_claims_of_some_papers_are_judged():
     ledger = Ledger.read(Composer()).of({"tao2022"})
-    verdicts, wrong = claims.judged(ledger.claims, Results(Composer(), ["published_dir=nowhere"]))
-    found = Judged.of(ledger, verdicts, wrong)
+    wrong: list[str] = []
+    results = Results(Composer(), ["published_dir=nowhere"])
+    found = JudgedClaims.of(ledger, list(judge_claims(ledger.claims, results, wrong)), wrong)
     assert {verdict.paper for verdict in found.verdicts} == {erratum.paper for erratum in found.errata} == {"tao2022"}
 
 
@@ -211,7 +211,7 @@ def test_a_picture_is_made_once(tmp_path, monkeypatch):
         return picture_of(name, tmp_path / "a.png", "words", report)
 
     first, other = drawn("mine/a", "red"), drawn("mine/a-b", "red")
-    monkeypatch.setattr(pictures, "packed", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(pictures, "_packed", lambda *_: pytest.fail("made again"))
     assert drawn("mine/a", "red") == first
     monkeypatch.undo()
     second = drawn("mine/a", "blue")
@@ -223,9 +223,9 @@ def test_a_picture_is_made_once(tmp_path, monkeypatch):
 
 def test_a_rank_stands_where_the_text_is_no_number():
     ranks = {"1,234": 1234.4, "−0.73": -0.73, "10⁵": 1e5, "∞": math.inf, "2 s": 2.0, "1,234 ": 1234.4, "12": 13.0}
-    hidden = {text: Entry(text, rank).hidden_rank for text, rank in ranks.items()}
+    hidden = {text: TableEntry(text, rank).hidden_rank for text, rank in ranks.items()}
     assert hidden == {"1,234": "", "−0.73": "", "10⁵": "100000", "∞": "inf", "2 s": "2", "1,234 ": "1234.4", "12": "13"}
-    assert Entry("12").hidden_rank == ""
+    assert TableEntry("12").hidden_rank == ""
 
 
 def test_audits_that_do_not_confirm_a_paper_are_listed():

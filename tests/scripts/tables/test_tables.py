@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bandits.environments.bernoulli import Linear9
+from bandits.bounds.stuck_runs import stuck_regret
+from bandits.environments.bernoulli import C1, Linear9
 from bandits.environments.heavy_tails import S3
 from bandits.mechanisms import start_phases
+from bandits.policies.batched_index import DPKLUCB
 from bandits.policies.heavy_tailed import DPRSE
 from experiments import load, load_pulls
 from experiments.config.papers import papers
@@ -25,6 +27,7 @@ from scripts.tables.table import KIND, Table, written
 NAMES = [
     "azize2022/against_dp_se",
     "azize2025/lower_bound",
+    "azize2025/stuck",
     "final_regret",
     "spread",
     "rare_runs",
@@ -375,6 +378,13 @@ def test_spread(printed):
     ends = [float(np.median(regret)), float(np.quantile(regret, 0.99)), float(regret.max())]
     assert of_row.split()[-3:] == [quantity(end) for end in ends]
     assert len(lines) == 1 + 16
+
+
+def test_what_stuck_runs_carry(printed):
+    """The remedy at epsilon = 0.01: 299 more pulls of each of four arms with gap 0.05."""
+    row = line(printed("azize2025/stuck"), "0.01", "1e+07")
+    assert row.split()[-1] == "59.8"
+    assert row.split()[2] == quantity(stuck_regret(DPKLUCB(0.01), C1(5).mean_rewards, 1e7))
 
 
 def test_the_constants_of_the_private_lower_bound(printed):

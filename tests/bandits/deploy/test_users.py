@@ -1,0 +1,190 @@
+"""Rewards of a user are counted in open batches, by a hash that goes with them; rewards by the name of an arm."""
+
+import hashlib
+import sqlite3
+
+import pytest
+
+from bandits import ParameterError
+from bandits.deploy import JournalError, Outcome, Server, Session
+from bandits.deploy.replay import review
+from bandits.policies.lazy import AnytimeLazyUCB
+from bandits.policies.local_bits import KLUCBCF
+from bandits.policies.robust_elimination import RobustBitSE
+
+pytest.importorskip("opendp")
+KEY = bytes(range(32))
+NAMES = ["control", "new page"]
+
+
+def opened(path, *, arms=2, **more):
+    return Session(AnytimeLazyUCB(1.0), arms, 1000, (0.0, 1.0), path, **{"contributions": 2, "user_key": KEY} | more)
+
+
+def users_in(path):
+    with sqlite3.connect(path) as file:
+        return file.execute("SELECT ticket, user FROM secret_users ORDER BY ticket").fetchall()
+
+
+def until_batch(session, size):
+    """Tickets of an open batch of at least so many pulls of one arm; all others are answered."""
+    while True:
+        tickets = session.select(size)
+        open_now = [one.number for one in tickets if session._progress.open.arm_of(one.number) is not None]
+        of_arms = {one.arm for one in tickets}
+        if len(open_now) == size and len(of_arms) == 1 and not session._progress.run.due:
+            return tickets
+        for number, one in enumerate(tickets):
+            session.update(one.number, 0.5, f"filler {one.number} {number}")
+
+
+def test_a_user_counts_as_often_as_is_promised_until_the_batch_is_released(tmp_path):
+    path = tmp_path / "journal"
+    with opened(path) as session:
+        tickets = until_batch(session, 5)
+        outcomes = [session.update(ticket.number, 1.0, "alice") for ticket in tickets[:3]]
+        assert outcomes == [Outcome.COUNTED, Outcome.COUNTED, Outcome.EXCESS]
+        assert session.update(tickets[0].number, 1.0, "alice") is Outcome.REPEATED
+        assert session.update(tickets[2].number, 1.0, "bob") is Outcome.COUNTED
+    expected = hashlib.blake2b(b"alice", key=KEY, digest_size=16).hexdigest()
+    assert [user for _, user in users_in(path)].count(expected) == 2
+    with opened(path) as session:  # a restart forgets nothing
+        assert session.update(tickets[3].number, 1.0, "alice") is Outcome.EXCESS
+        released = session.spent().releases
+        while session.spent().releases == released:
+            (ticket,) = session.select()
+            session.update(ticket.number, 0.5, f"other {ticket.number}")
+            session.close_batches()
+        assert expected not in [user for _, user in users_in_memory(session)]
+        fresh = until_batch(session, 2)
+        assert session.update(fresh[0].number, 1.0, "alice") is Outcome.COUNTED
+        assert "one who is in later batches spends as much again" in session.spent().words
+    assert "alice" not in path.read_bytes().decode("latin1")
+    assert review(path).spent.most == 2.0
+
+
+def users_in_memory(session):
+    return session._journal.users()
+
+
+def test_what_was_removed_is_not_left_in_the_file(tmp_path):
+    path = tmp_path / "journal"
+    with opened(path) as session:
+        (ticket,) = session.select()
+        session.update(ticket.number, 1.0, "alice")
+        ((_, hashed),) = session._journal.users()
+        while session._journal.users():
+            session.close_batches() or session.select()
+    assert hashed.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"user_key": bytes(32)}, "users is "),
+        ({"user_key": None}, "users is "),
+        ({"contributions": 3}, "contributions is"),
+    ],
+)
+def test_a_session_with_another_key_is_another_session(tmp_path, more, said):
+    opened(tmp_path / "journal").close()
+    with pytest.raises(JournalError, match=said):
+        opened(tmp_path / "journal", **more)
+
+
+@pytest.mark.parametrize("key", ["text", b"short", bytes(65), 7])
+def test_a_key_is_random_bytes(tmp_path, key):
+    with pytest.raises(ParameterError, match="user_key: must be 16 to 64 random bytes") as refused:
+        opened(tmp_path / "journal", user_key=key)
+    assert "short" not in str(refused.value)  # a key is secret
+
+
+def test_users_are_given_with_a_key_and_only_then(tmp_path):
+    with opened(tmp_path / "with") as session:
+        (ticket,) = session.select()
+        for wrong in (None, "", 7, "x" * 1001):
+            with pytest.raises(ParameterError, match="user: must be a text of 1 to 1000"):
+                session.update(ticket.number, 1.0, wrong)
+        assert session.update(ticket.number, 1.0, "alice") is Outcome.COUNTED
+    with opened(tmp_path / "without", user_key=None) as session:
+        (ticket,) = session.select()
+        with pytest.raises(ParameterError, match="user: must be left out"):
+            session.update(ticket.number, 1.0, "alice")
+        assert session.update(ticket.number, 1.0) is Outcome.COUNTED
+        assert "later batches" not in session.spent().words
+    assert "users" not in review(tmp_path / "without").header
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO secret_users VALUES (999, '00000000000000000000000000000000')",
+        "UPDATE secret_users SET user = 'alice'",
+        "UPDATE secret_users SET ticket = ticket + 500",
+    ],
+)
+def test_users_that_nobody_wrote_are_refused(tmp_path, change):
+    path = tmp_path / "journal"
+    with opened(path) as session:
+        (ticket,) = session.select()
+        session.update(ticket.number, 1.0, "alice")
+    with sqlite3.connect(path) as file:
+        file.execute(change)
+    with pytest.raises(JournalError, match="secret_users is damaged"):
+        opened(path)
+
+
+def test_rewards_by_the_name_of_the_arm(tmp_path):
+    with opened(tmp_path / "journal", arms=NAMES, user_key=None) as session:
+        tickets = until_batch_of_names(session)
+        name = tickets[0].name
+        assert session.update(tickets[0].number, 1.0) is Outcome.COUNTED
+        assert session.update_arm(name, 0.25) is Outcome.COUNTED
+        assert session.update(tickets[1].number, 1.0) is Outcome.REPEATED  # it was the oldest without a reward
+        assert [session.update_arm(name, 0.25) for _ in tickets[2:]] == [Outcome.COUNTED] * (len(tickets) - 2)
+        assert session.update_arm(name, 0.25) is Outcome.UNUSED
+        for wrong in ("old page", 0, None):
+            with pytest.raises(ParameterError, match="arm: must be one of the names"):
+                session.update_arm(wrong, 1.0)
+    with opened(tmp_path / "plain", user_key=None) as session:
+        (ticket,) = session.select()
+        assert session.update_arm(ticket.arm, 1.0) is Outcome.COUNTED
+        for wrong in (2, -1, True, "control"):
+            with pytest.raises(ParameterError, match="arm: must be the number of one of the 2 arms"):
+                session.update_arm(wrong, 1.0)
+    assert review(tmp_path / "journal").rewards > 0
+
+
+def until_batch_of_names(session):
+    """All open tickets of the arm that has the most, at least four."""
+    while True:
+        tickets = session.select(4)
+        arm = tickets[0].arm
+        if {one.arm for one in tickets} == {arm} and list(session._progress.open.of(arm)) == [
+            t.number for t in tickets
+        ]:
+            return tickets
+        for one in tickets:
+            session.update(one.number, 0.5)
+
+
+def test_messages_by_the_name_of_the_arm(tmp_path):
+    """Other than for a session a ticket stays open; a policy whose tickets have bounds needs the ticket."""
+    path = tmp_path / "journal"
+    with Server(KLUCBCF(1.0), NAMES, 1000, path) as server:
+        tickets = [ticket for _ in range(3) for ticket in server.select(2)]
+        of_arm = [ticket.number for ticket in tickets if ticket.name == NAMES[0]]
+        assert server.update(of_arm[1], 1) is Outcome.COUNTED
+        assert server.update_arm(NAMES[0], 1) is Outcome.COUNTED
+        assert server.update(of_arm[0], 1) is Outcome.REPEATED  # it was the oldest without a message
+        assert [server.update_arm(NAMES[0], 1) for _ in of_arm[2:]] == [Outcome.COUNTED] * (len(of_arm) - 2) != []
+        assert server.update_arm(NAMES[0], 1) is Outcome.UNUSED
+        assert server.state()["reports"] == [len(of_arm), 0]
+        for arm, message, said in (("old page", 1, "arm: must be one of the names"), (NAMES[0], 2, "message")):
+            with pytest.raises(ParameterError, match=said):
+                server.update_arm(arm, message)
+    assert review(path).transcript == tuple(tickets)
+    with Server(RobustBitSE(1.0), 2, 1000, tmp_path / "bounded", moment=(2.0, 1.0)) as server:
+        (ticket,) = server.select()
+        with pytest.raises(ParameterError, match="policy: must be one whose tickets have no bounds"):
+            server.update_arm(ticket.arm, 1)

@@ -1,0 +1,101 @@
+"""How many users until the best arm is named: the search, its page, and two arms against their exact law."""
+
+import pytest
+
+from bandits.exact.two_arms import TwoArms
+from experiments import UserError
+from experiments.advice import naming
+from experiments.advice.naming import Naming, name_best
+from experiments.advice.question import question
+from experiments.advice.words import naming_page, naming_sentence
+from experiments.fixed_budget import Namer
+from experiments.intervals import Interval, exactly
+from scripts import advise as command
+
+CASE = {"means": [0.5, 0.7], "epsilon": 1.0}
+THREE = CASE | {"means": [0.5, 0.5, 0.7]}
+
+
+def namer(label, wrong, users=100, stops=False, bound=1.0):
+    setting = (("policy", label), *([("policy.beta", 0.05)] if stops else []))
+    return Namer(label, setting, Interval(wrong, wrong / 2, wrong * 1.5), bound, users)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({}, "users"),
+        ({"users": 100, "error": 0.05}, "users"),
+        ({"error": 0}, "error"),
+        ({"error": 0.5}, "error"),
+        ({"error": "few"}, "error"),
+        ({"error": 0.05, "trust": "local"}, "trust"),
+        ({"error": 0.05, "rewards": "heavy"}, "rewards"),
+        ({"error": 0.05, "means": [0.5, 0.5]}, "means"),
+    ],
+)
+def test_wrong_input_is_one_line_that_names_the_field(fields, field):
+    with pytest.raises(UserError, match=rf"^{field}: [^\n]+$"):
+        name_best(**CASE | fields)
+
+
+def test_goals_of_the_command(call):
+    assert "advise: goal: must be one of regret, best_arm, got fame" in call("goal=fame", main=command.main).err
+    assert "advise: error: only for goal=best_arm" in call("error=0.05", main=command.main).err
+
+
+def test_the_search_ends_just_above_the_least_number(monkeypatch):
+    """A design that errs with probability 10 / users at most 15 / users, by its interval: enough from 300 users on."""
+    asked = []
+
+    def namers(means, users, **budget):
+        asked.append((users, budget.get("epsilon")))
+        return [namer("fixed", 10 / users), namer("rule", 0.01 if users >= 2000 else 1.0, users / 2, stops=True)]
+
+    monkeypatch.setattr(naming, "namers", namers)
+    answer = name_best(**THREE, error=0.05, contributions=2, users="?")
+    assert 300 <= answer.asking.users <= 300 * 4 ** (1 / 16) + 2
+    assert answer.sure[0] == answer.asking.users * 16
+    assert answer.sure[1].users == answer.asking.users * 8
+    assert {epsilon for _, epsilon in asked} == {0.5, None}  # a user has two rewards; and without privacy
+    sought = {users for users, epsilon in asked if epsilon and users <= 768}
+    assert [users for users, _ in answer.curve] == sorted(sought)
+    given = name_best(**THREE, users=6400)
+    assert given.sure is None
+    assert [users for users, _ in given.curve] == [400, 1600, 6400, 25600]
+
+
+def test_two_arms_may_need_more_users_than_there_are(monkeypatch):
+    monkeypatch.setattr(TwoArms, "pulls_for", lambda design, error: naming.MOST_USERS // 2 + 1)
+    with pytest.raises(UserError, match=r"^error: no policy names the best arm so surely with "):
+        name_best(**CASE, error=0.05)
+
+
+def test_the_page_by_hand():
+    asking = question(**CASE, users=300)
+    rows = [namer("DP-Halving", 0.02, bound=0.2), namer("DP-TT", 1.0, stops=True)]
+    answer = Naming(asking, 0.05, rows, namer("Halving", 0.01), [(75, rows[0])], (4800, namer("DP-TT", 0.0, 900, True)))
+    text = naming_page(answer)
+    assert [line.split() for line in text.splitlines() if line.startswith("DP-Halving")] == [
+        ["DP-Halving", "2", "%", "3", "%", "20", "%", "100"]
+    ]
+    assert "Halving, not private" in text
+    assert text.endswith("\n  75 users: DP-Halving, wrong in 2 % (1 to 3 %)")
+    said = naming_sentence(answer)
+    assert said.startswith(
+        "About 300 users are enough for DP-Halving to err in at most 5 % of runs. That is so for these"
+    )
+    assert said.endswith("here after 900 users in the mean; with 4,800 it stops in time.")
+
+
+@pytest.mark.slow
+def test_two_arms_are_those_of_their_exact_law(tmp_path):
+    """One noisy difference of sums errs least; with two users fewer it errs more often than asked for."""
+    answer = name_best(**CASE, error=0.05, runs=100, results_dir=str(tmp_path))
+    users, best = answer.asking.users, answer.rows[0]
+    exact = TwoArms((0.7, 0.5), epsilon=1.0)
+    assert best.wrong == exactly(exact.wrong(users // 2))
+    assert exact.wrong(users // 2) <= 0.05 < exact.wrong(users // 2 - 1)
+    assert [row.label for row in answer.rows].count("DP-Halving") == 1
+    assert not any("uniform" in row.label for row in answer.rows)
+    assert [at for at, _ in answer.curve] == [number for number in (round(users / 4), users, 4 * users) if number >= 32]

@@ -1,0 +1,114 @@
+"""The service that advice writes: it runs as written, and passes its own test."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from experiments import UserError
+from experiments.advice.answer import Answer
+from experiments.advice.contenders import contenders
+from experiments.advice.question import question
+from experiments.advice.race import Row, judged
+from experiments.advice.service import write_service
+from experiments.config.compose import REPOSITORY, Composer
+from scripts import advise as command
+from tests.experiments.advice.test_advice import CASE, row
+
+pytest.importorskip("opendp")
+
+
+def answer(name, regret=100, **fields):
+    """An answer whose only row is of this policy."""
+    asking = question(**CASE, **fields)
+    (one,) = (one for one in contenders(asking, Composer())[0] if one.name == name)
+    made = row(name, regret, one)
+    rows, rivals = judged([Row(one, made.stored, made.standing)])
+    return Answer(asking, rows, rivals, [])
+
+
+def tried(folder):
+    return subprocess.run(
+        [sys.executable, "try_service.py"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("dp_klucb", {"contributions": 2}),
+        ("klucb_cf", {"trust": "local"}),
+        ("ldp_ucb_l", {"trust": "local"}),
+    ],
+)
+def test_a_written_service_passes_its_own_test(tmp_path, name, fields):
+    folder = tmp_path / "service"
+    files = {file.name for file in write_service(answer(name, **fields), folder)}
+    assert files == {"README.md", "service.py", "try_service.py"} | ({"client.py"} if "trust" in fields else set())
+    outcome = tried(folder)
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.startswith("1000 users, 1000 counted, killed twice: nothing lost, nothing twice; all ")
+    many = fields.get("contributions", 1)
+    who = "one user with one reward" if many == 1 else "one user with at most 2 rewards"
+    text = (folder / "README.md").read_text()
+    assert "$" not in text
+    assert f"1-differentially private for {who}." in " ".join(text.split())
+    assert "at most 2.72 times as likely" in " ".join(text.replace("> ", "").split())
+
+
+@pytest.mark.slow
+def test_the_service_that_names_an_arm_passes_its_own_test(tmp_path, call):
+    words = ["goal=best_arm", "means=[0.2,0.5,0.8]", "users=300", "epsilon=1", "runs=60"]
+    folder = tmp_path / "service"
+    outcome = call(*words, f"results_dir={tmp_path}/runs", f"service={folder}", main=command.main)
+    assert outcome.out.splitlines()[-1] == str(folder / "try_service.py")
+    tried_out = tried(folder)
+    assert tried_out.returncode == 0, tried_out.stderr
+    assert "302 users" in tried_out.stdout
+    text = " ".join((folder / "README.md").read_text().split())
+    assert "After 300 pulls `viable` in `/state` has one arm" in text
+    assert "DPHalving(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
+
+
+@pytest.mark.slow
+def test_a_service_that_forgets_fails_its_test(tmp_path):
+    folder = tmp_path / "service"
+    write_service(answer("dp_klucb"), folder)
+    file = folder / "service.py"
+    file.write_text(file.read_text().replace("JOURNAL, contributions", '":memory:", contributions'))
+    outcome = tried(folder)
+    assert outcome.returncode != 0
+    assert "the service has forgotten something" in outcome.stderr
+
+
+def test_what_cannot_be_written_is_a_line(tmp_path):
+    with pytest.raises(UserError, match=r"^service: nothing learns in this case"):
+        write_service(answer("dp_klucb", regret=399), tmp_path)
+    with pytest.raises(
+        UserError, match=r"^service: a session sees every reward, and no sum over devices[^\n]+deploy.md"
+    ):
+        write_service(answer("dist_dp_se", trust="distributed"), tmp_path)
+    (tmp_path / "service.py").touch()
+    with pytest.raises(UserError, match=r"service\.py exists already; name another folder"):
+        write_service(answer("dp_klucb"), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["service.py"]
+
+
+def test_arms_of_data_keep_their_names(tmp_path):
+    path = tmp_path / "past.csv"
+    path.write_text("arm,reward\n" + "left,1\n" * 3 + "left,0\n" * 7 + "right,0\n" * 10)
+    asking = question(data=str(path), users=2000, epsilon=1)
+    (one,) = (one for one in contenders(asking, Composer())[0] if one.name == "dp_se")
+    made = row("dp_se", 100, one)
+    rows, rivals = judged([Row(one, made.stored, made.standing)])
+    write_service(Answer(asking, rows, rivals, []), tmp_path / "service")
+    means = {"left": 0.3, "right": 0.0}
+    text = (tmp_path / "service" / "try_service.py").read_text()
+    assert f"MEANS = { ({name: means[name] for name in asking.past.names})!r}" in text

@@ -1,0 +1,144 @@
+"""Ctrl-C and SIGTERM end a command in every phase: with its exit code, a line or none, and no process left behind.
+
+Ctrl-C goes to all processes of the command, as on a terminal, SIGTERM to the command alone. How soon it ends is not
+measured; a phase in which it would not end takes longer than a test waits. Second plays have tests in
+`test_killed_runs.py`.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments.config.compose import REPOSITORY
+from experiments.store.results_file import read_file
+
+pytestmark = pytest.mark.slow
+PATIENCE = 60.0  # seconds for a command to end, also on a machine with much else to do
+# Python imports this when it starts: every process of the command marks its phase, at the first event of the
+# interpreter (`sys.audit`) of a name and about a text, and stays in it.
+PHASE = """
+import os, sys, time, atexit
+from pathlib import Path
+marker, event, text = Path(os.environ["STOP_MARKER"]), os.environ["STOP_EVENT"], os.environ["STOP_TEXT"]
+def stay(seconds=1000):
+    marker.touch()
+    time.sleep(seconds)
+def heard(name, arguments):
+    if name == event and arguments and text in str(arguments[0]) and not marker.exists():
+        stay()
+if event == "atexit":
+    if os.getsid(0) == os.getpid():  # in the command alone
+        atexit.register(stay, 3)
+elif event != "none":
+    sys.addaudithook(heard)
+"""
+CELL = ["experiments.run", "instance=c1", "policy=dp_ucb_tossou", "replications=2", "published_dir=null"]
+SHORT = [*CELL, "horizon=1000"]
+LONG = [*CELL, "-m", "horizon=1000,1e13"]  # the second takes days, in one compiled loop
+FIGURES = "+experiment=sajed2019/fig01,sajed2019/fig02"
+ONE, TWO = "runner.workers=1", "runner.workers=2"
+
+
+def among(group):
+    """The processes of a group that run."""
+    words = ["ps", "-A", "-o", "pid=,pgid=,stat="]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    of_all = (line.split() for line in lines)
+    return [int(pid) for pid, of, stat in of_all if int(of) == group and not stat.startswith("Z")]
+
+
+def started(tmp_path, words, event="none", text="", **environment):
+    (tmp_path / "sitecustomize.py").write_text(PHASE)
+    about = {"STOP_MARKER": str(tmp_path / "marker"), "STOP_EVENT": event, "STOP_TEXT": text}
+    return subprocess.Popen(
+        [sys.executable, "-m", *words, f"results_dir={tmp_path / 'results'}"],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), **about, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs of a shell ignore it
+    )
+
+
+def wait_for(there, process):
+    began = time.monotonic()
+    while not there():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < began + 3 * PATIENCE
+        time.sleep(0.02)
+
+
+def stopped(process, sent, code=130):
+    """Send the signal; what the command prints until it ends, of which no process may stay."""
+    try:
+        if sent is signal.SIGINT:
+            os.killpg(process.pid, sent)
+        else:
+            process.send_signal(sent)
+        _, err = process.communicate(timeout=PATIENCE)
+        began = time.monotonic()
+        while left := among(process.pid):  # a worker looks once a second whether its parent is there
+            assert time.monotonic() < began + PATIENCE, left
+            time.sleep(0.1)
+    finally:
+        if among(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == code, err
+    lines = [line for line in err.splitlines() if not re.match("compiling |planning|simulating|waiting", line)]
+    assert len(lines) <= 1, err
+    return lines
+
+
+INT, TERM = signal.SIGINT, signal.SIGTERM
+PHASES = {
+    "reads a config": (INT, [*SHORT, ONE], "open", "conf/config.yaml"),
+    "plans": (TERM, [*SHORT, ONE], "open", "/hybrid_ucb."),
+    "looks for results": (INT, [*SHORT, ONE], "os.mkdir", "results/.locks"),
+    "saves": (TERM, [*SHORT, ONE], "os.rename", "results/c1/"),
+    "draws": (TERM, ["scripts.figures", "-m", FIGURES, ONE], "open", "figures/sajed2019/fig0"),
+    "draws in two workers": (INT, ["scripts.figures", "-m", FIGURES, TWO], "open", "figures/sajed2019/fig0"),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_command_that_is_stopped_while_it(phase, tmp_path):
+    sent, words, event, text = PHASES[phase]
+    more = [f"figures_dir={tmp_path}/figures"] if "scripts.figures" in words else []
+    process = started(tmp_path, [*words, *more], event, text)
+    wait_for((tmp_path / "marker").exists, process)
+    (line,) = stopped(process, sent)
+    assert line.startswith("interrupted; what was simulated is stored; to continue: ")
+    assert not list(tmp_path.rglob("*.tmp*"))
+
+
+@pytest.mark.parametrize(("workers", "sent"), [(ONE, TERM), (TWO, INT)])
+def test_a_command_that_is_stopped_while_it_compiles(workers, sent, tmp_path):
+    process = started(tmp_path, [*SHORT, workers], NUMBA_CACHE_DIR=str(tmp_path / "loops"))
+    wait_for(lambda: list(tmp_path.glob("loops/*/*/*.lock")), process)
+    (line,) = stopped(process, sent)
+    assert line.startswith("interrupted; ")
+
+
+@pytest.mark.parametrize(("workers", "sent"), [(ONE, INT), (ONE, TERM), (TWO, TERM)])
+def test_a_command_that_is_stopped_in_a_compiled_loop(workers, sent, tmp_path):
+    """A cell that was complete is stored."""
+    process, results = started(tmp_path, [*LONG, workers]), tmp_path / "results"
+    wait_for(lambda: list(results.glob("c1/*.parquet")), process)  # so the loop is compiled
+    time.sleep(1.0)
+    (line,) = stopped(process, sent)
+    assert line.startswith("interrupted; ")
+    assert [read_file(path).replications for path in results.glob("c1/*.parquet")] == [2]
+
+
+@pytest.mark.parametrize(("workers", "sent"), [(ONE, INT), (TWO, TERM)])
+def test_a_command_that_is_stopped_at_its_end_ends_as_it_would(workers, sent, tmp_path):
+    process = started(tmp_path, [*SHORT, workers], "atexit")
+    wait_for((tmp_path / "marker").exists, process)
+    assert stopped(process, sent, 0) == []
