@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report explore quick test lint javascript check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures report explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +45,9 @@ report: $(READY) ## write report/index.html, and a page for each paper, from sto
 explore: $(READY) ## write explore/index.html: every stored result on one page, to be asked and compared; ARGS="--config-dir mine results_dir=mine/results" adds yours
 	$(RUN) -m scripts.explore $(NAMED) $(ARGS)
 
+ask: $(READY) ## ask about your own case on a local page, http://127.0.0.1:8080; ARGS="--port 8123 --no-show"
+	$(RUN) -m scripts.ask $(ARGS)
+
 # Bytecode is always written for tests: with its cache of rewritten test files pytest collects in half the time.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
@@ -63,16 +66,17 @@ javascript: ## lint and type-check the JavaScript of explorer and report; needs 
 	npx --yes --package=typescript@7.0.2 tsc -p scripts/explore/page/jsconfig.json
 	npx --yes oxlint@1.94.0 --config scripts/explore/page/.oxlintrc.json scripts/explore/page scripts/report/templates
 
-check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, loops with plain ones; FIG and ARGS as above
+check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, verdicts with their file, loops with plain ones; FIG and ARGS as above
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS)
+	$(if $(strip $(NAMED)),,$(RUN) -m experiments.claims strict=true)
 	$(RUN) -m scripts.bench.guard
 
 accept: $(READY) ## make the current figures the new baselines; FIG="sajed2019/fig03 sajed2019/fig04" for some
 	$(RUN) -m scripts.check_figures $(SWEEP) $(ARGS) accept=true
 
-reproduce: $(READY) ## simulate everything again from scratch and compare it with the stored results
-	$(RUN) -m experiments.reproduce $(SWEEP) $(ARGS)
+reproduce: $(READY) ## simulate everything again from scratch and compare it with the stored results; CLAIM=by-5x for what decides a claim, judged again
+	$(RUN) -m $(if $(CLAIM),experiments.claims.again id=$(CLAIM),experiments.reproduce $(SWEEP)) $(ARGS)
 
 audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
 	$(RUN) -m scripts.privacy $(ARGS)
