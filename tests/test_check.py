@@ -389,3 +389,10 @@ def test_what_differs_is_named_with_all_its_digits_beyond_roundings():
     assert both == "replication 0 differs from t = 4 on: regret 2.0 stored, 2.0000001 now"
     rounded = difference(stored, now(0.3, 1.0, 2.0))
     assert rounded == "replication 0 differs from t = 1 on: regret 0.30000000000000004 stored, 0.3 now"
+
+
+def test_what_differs_of_a_cell_without_a_curve_has_no_step():
+    """The regret of weighted runs is one number for a replication: there is no t to name."""
+    stored = Replications({"regret": np.array([3.0]), "weight": np.array([1.0])}, {})
+    now = Replications({"regret": np.array([4.0]), "weight": np.array([1.0])}, {})
+    assert difference(stored, now) == "replication 0 differs: regret 3.0 stored, 4.0 now"

@@ -39,7 +39,7 @@ def difference(stored: Replications, fresh: Replications) -> str | None:
         place = f"replication {stored.numbers[replication]} differs"
         then, computed = values[replication, *at].item(), now[replication, *at].item()
         change = f"{name} {then!r} stored, {computed!r} now"
-        return f"{place} from t = {stored.t[at[0]]} on: {change}" if name == "regret" else f"{place}: {change}"
+        return f"{place} from t = {stored.t[at[0]]} on: {change}" if at and name == "regret" else f"{place}: {change}"
     return None
 
 
