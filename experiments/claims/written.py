@@ -30,6 +30,7 @@ FILE = RESULTS / "verdicts.jsonl"
 COMMAND = "python -m experiments.claims accept=true"  # judges all claims and writes the file
 DIGITS = 6  # of a number, unless its setting would have another result with so few
 ALL_DIGITS = 17
+LABEL_DIGITS = 12  # of a number that labels a setting: a computed one, as a delta, is rounded differently elsewhere
 DEFAULTED = fields(Setting)[2:]  # those that are left out at their defaults
 
 
@@ -66,7 +67,7 @@ def _of_setting(setting: Setting) -> str:
     for digits in (DIGITS, ALL_DIGITS):
         values = {item.name: _plain(getattr(setting, item.name), digits) for item in DEFAULTED}
         changed = {item.name: values[item.name] for item in DEFAULTED if repr(values[item.name]) != repr(item.default)}
-        words = {"setting": _plain(setting.labels, ALL_DIGITS), kind: _plain(setting.interval, digits), **changed}
+        words = {"setting": _plain(setting.labels, LABEL_DIGITS), kind: _plain(setting.interval, digits), **changed}
         again = _setting(json.loads(json.dumps(words)))
         if (again.result, again.says_nothing) == (setting.result, setting.says_nothing):
             break

@@ -54,6 +54,16 @@ def test_what_is_read_is_what_was_judged(file):
     assert results == ["open", "the same in every run", "not covered"]
 
 
+def test_a_computed_label_is_the_same_on_another_processor():
+    """A delta of AdaC-UCB as two processors round it: the second called the file out of date."""
+    one, other = (
+        [Setting({"delta": delta}, Interval(1.0, 1.0, 1.0))] for delta in (0.0183572243181219, 0.0183572243181220)
+    )
+    findings = [FormVerdict(Outcome.HOLDS, "", settings) for settings in (one, other)]
+    assert written.lines(KEY, findings[0]) == written.lines(KEY, findings[1])
+    assert "0.0183572243181," in written.lines(KEY, findings[0])[1].replace("}", ",")
+
+
 def test_a_result_does_not_turn_by_few_digits(file):
     """1.0000001 is above 1, and 1.00000 is not."""
     finding = FormVerdict(Outcome.FAILS, "", [Setting({}, Interval(1.0000001, 1.0000001, 1.0000001), at_most=1.0)])
