@@ -4,6 +4,7 @@ A runner submits tasks to an executor and collects their futures. If the worker 
 one replication at a time; a replication that kills its worker again is a failure.
 """
 
+import math
 import os
 import signal
 import threading
@@ -36,6 +37,7 @@ from experiments.simulate.worker import follow_parent, prepare
 from experiments.store import Store
 
 IDLE = 300.0  # seconds after which a process without work ends
+SOON = 1.0  # seconds for which a sweep is simulated in this process, before others are started
 SIGNAL = 0.5  # seconds until this process sees a signal that the system has given to another thread
 WAIT = 20  # seconds for a Dask scheduler to answer
 
@@ -127,7 +129,8 @@ def processes_for(workers: int) -> int:
 class Processes(ByBlocks):
     """Processes of this machine, started by loky.
 
-    With one worker it is this process, if it may be (`here`), but for classes of the user, which may end theirs.
+    With one worker it is this process, with several it is for `SOON`, as what takes a second does not pay for starting
+    them; if it may be (`here`), and but for classes of the user, which may end their process.
     """
 
     killed = (BrokenProcessPool,)
@@ -138,10 +141,12 @@ class Processes(ByBlocks):
         workers = processes_for(self.workers)
         processes = OfProcesses(workers)
         try:
-            if workers == 1 and self.here:
+            if not self.here:
+                yield processes, 2 * workers
+            elif workers == 1:
                 yield Here(processes), 1
             else:
-                yield processes, 2 * workers
+                yield Here(processes, SOON), 2 * workers
         except BaseException:
             processes.end()
             raise
@@ -191,21 +196,25 @@ class Dask(ByBlocks):
 
 
 class Here:
-    """An executor that runs everything at once in this process; `processes` are for what must not run here.
+    """An executor that for some `seconds` runs everything at once in this process, and then in `processes`.
 
-    It does so in a thread, for which this one waits: so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which
-    may take hours and sees no signal. The thread is left behind.
+    They are also for what must not run here. It runs in a thread, for which this one waits until the seconds are over:
+    so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which may take hours and sees no signal. The thread is
+    left behind.
     """
 
-    def __init__(self, processes: "OfProcesses") -> None:
-        self.processes = processes
+    def __init__(self, processes: "OfProcesses", seconds: float = math.inf) -> None:
+        self.processes, self._ends = processes, time.monotonic() + seconds
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call the function now; a future with its result."""
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the function now, while there is time; a future with its result."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            return self.processes.submit(function, *arguments)
         future: Future[Any] = Future()
         threading.Thread(target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True).start()
-        while not wait([future], SIGNAL).done:
-            pass
+        while left > 0 and not wait([future], min(SIGNAL, left)).done:
+            left = self._ends - time.monotonic()
         return future
 
 

@@ -1,8 +1,11 @@
 """What a sweep knows of the time and memory of its cells."""
 
+import os
 import re
 import sys
+import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
 from experiments.simulate import complete, simulate_block
+from experiments.simulate.runners import Here, OtherProcesses, Processes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
@@ -32,3 +36,35 @@ def test_seconds_are_those_of_the_processor_not_of_the_clock(monkeypatch):
     monkeypatch.setattr(RegretCell, "replicate", delayed)
     (seconds,) = simulate_block(cell, 0, 1).seconds
     assert 0 < seconds < 0.5
+
+
+class Elsewhere:
+    """Processes that only note what is submitted."""
+
+    def __init__(self):
+        self.submitted = []
+
+    def submit(self, function, *arguments):
+        self.submitted.append(function)
+        return Future()
+
+
+def test_a_sweep_begins_in_this_process_and_goes_on_in_others_when_its_seconds_are_over():
+    go_on, elsewhere = threading.Event(), Elsewhere()
+    executor = Here(elsewhere, 0.3)
+    assert executor.submit(os.getpid).result(timeout=0) == os.getpid()
+    long = executor.submit(go_on.wait, 60)  # does not hold up what comes after it
+    executor.submit(os.getppid)
+    assert elsewhere.submitted == [os.getppid]
+    assert not long.done()
+    go_on.set()
+    assert long.result(timeout=60)
+
+
+def test_with_one_worker_all_is_simulated_in_this_process():
+    for workers in (1, 2):
+        with Processes(workers).executor() as (executor, _):
+            assert isinstance(executor, Here)
+            assert (executor._ends == float("inf")) == (workers == 1)
+    with OtherProcesses(1).executor() as (executor, _):
+        assert not isinstance(executor, Here)
