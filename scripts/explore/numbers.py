@@ -2,9 +2,11 @@
 
 A curve is kept as logarithms in steps of `STEP` above its least positive number, 16 bits each, so that a number is off
 by at most `STEP` / 2 of itself; 0 stays 0. Of neighbours only the difference is kept, and low and high bytes apart, as
-deflate then finds more to save. Other numbers are kept in 32 bits.
+deflate then finds more to save. Other numbers are kept in 32 bits. Bytes stand on the page as digits of base 85, five
+for four bytes, which takes 6 % less than base 64.
 """
 
+import base64
 import math
 import zlib
 from collections.abc import Sequence
@@ -60,3 +62,8 @@ def in_four_bytes(numbers: FloatArray) -> bytes:
 def deflated(content: bytes) -> bytes:
     """The content in the format that browsers call `deflate`."""
     return zlib.compress(content, 9)
+
+
+def digits_of(content: bytes) -> str:
+    """Bytes as digits of base 85; a comma is written for <, which would be markup on a page."""
+    return base64.b85encode(content).decode().replace("<", ",")

@@ -1,6 +1,5 @@
 """The page: template, style, our scripts, the charting library and the data, in one file."""
 
-import base64
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 import jinja2
 import vl_convert
 
-from scripts.explore.numbers import deflated
+from scripts.explore.numbers import deflated, digits_of
 
 PAGE = Path(__file__).resolve().parent / "page"
 SCRIPTS = (  # in this order; each uses only what stands in those before it
@@ -34,14 +33,14 @@ BUNDLE = "window.vegaEmbed = vegaEmbed;"  # which has Vega and Vega-Lite inside;
 
 @dataclass(frozen=True)
 class Packed:
-    """A part of the page: its name, and its content deflated in base64."""
+    """A part of the page: its name, and its content deflated, as `digits_of` it."""
 
     name: str
     content: str
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "Packed":
-        return cls(name, base64.b64encode(deflated(content)).decode())
+        return cls(name, digits_of(deflated(content)))
 
 
 @cache
@@ -59,7 +58,7 @@ def explorer_html(data: str, numbers: bytes) -> str:
         script="\n".join(COMMENT.sub("", (PAGE / name).read_text(encoding="utf-8")) for name in SCRIPTS),
         parts=[
             Packed.of("data", data.encode()),
-            Packed("numbers", base64.b64encode(numbers).decode()),
+            Packed("numbers", digits_of(numbers)),
             Packed.of("library", _library().encode()),
         ],
     )

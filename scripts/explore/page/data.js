@@ -1,15 +1,31 @@
 // The data of the page: unpacking it, and asking it for the numbers of a cell.
 
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"; // of base 85
+
+/**
+ * The bytes that a text of digits stands for: four for five digits, of the last digits one less than there are.
+ * @param {string} text
+ */
+function bytesOf(text) {
+  const values = new Uint8Array(128);
+  for (let value = 0; value < 85; value += 1) values[DIGITS.charCodeAt(value)] = value;
+  const bytes = new Uint8Array(Math.floor((text.length * 4) / 5));
+  for (let begin = 0, place = 0; begin < text.length; begin += 5) {
+    let word = 0;
+    for (let digit = begin; digit < begin + 5; digit += 1) {
+      word = word * 85 + (digit < text.length ? values[text.charCodeAt(digit)] : 84);
+    }
+    for (let shift = 24; shift >= 0 && place < bytes.length; shift -= 8, place += 1) bytes[place] = word >>> shift;
+  }
+  return bytes;
+}
+
 /**
  * The bytes of a part of the page.
  * @param {string} name
  */
 function packed(name) {
-  const text = (/** @type {HTMLElement} */ (document.getElementById(`packed-${name}`)).textContent ?? "").trim();
-  const signs = atob(text);
-  const bytes = new Uint8Array(signs.length);
-  for (let place = 0; place < signs.length; place += 1) bytes[place] = signs.charCodeAt(place);
-  return bytes;
+  return bytesOf((/** @type {HTMLElement} */ (document.getElementById(`packed-${name}`)).textContent ?? "").trim());
 }
 
 /**

@@ -159,3 +159,10 @@ test("an answer holds from its epsilon on", () => {
   assert.deepEqual([of(0, 0.1), of(0, 0.5), of(0, 1), of(0, 3), of(-1, 3)], [4, 4, 5, 5, 3].map((named) => ({ named, contests: [[], [1], [2, 1, 5]][named - 3] })));
   assert.deepEqual([of(0, 0.05), of(0, 1, 6)], [undefined, undefined]);
 });
+
+test("bytes are digits of base 85: five for four bytes, fewer at the end, and a comma for <", () => {
+  const bytes = [255, 0, 7, 128, 9, 255, 254, 253];
+  const texts = ["", "{{", "{{R", "{{RO", "{{RPo", "{{RPo2>", "{{RPo3I6", "{{RPo3IF~", "{{RPo3IG26"];
+  for (const [count, text] of texts.entries()) assert.deepEqual(page("[...bytesOf(text)]", { text }), bytes.slice(0, count));
+  assert.deepEqual(page("[...bytesOf(text)]", { text: "C;," }), [40, 1]);
+});

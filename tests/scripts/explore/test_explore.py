@@ -84,7 +84,7 @@ def show(browser, view):
 
 
 def inside(file, name):
-    return base64.b64decode(re.search(rf'id="packed-{name}">([^<]*)<', file.read_text())[1])
+    return base64.b85decode(re.search(rf'id="packed-{name}">([^<]*)<', file.read_text())[1].replace(",", "<"))
 
 
 def table_of(browser, caption="", place=0):

@@ -8,6 +8,7 @@ import pytest
 from scripts.explore.numbers import (
     STEP,
     deflated,
+    digits_of,
     from_logarithms,
     from_planes,
     in_four_bytes,
@@ -60,3 +61,11 @@ def test_browsers_can_inflate():
 @pytest.mark.parametrize("count", [1, 5])
 def test_bytes_of_finals_are_those_that_the_page_counts(count):
     assert len(in_four_bytes(np.zeros((count, 5)))) == 20 * count
+
+
+def test_digits_are_those_that_the_page_reads_and_no_markup():
+    """The same as in functions.test.mjs; the first by hand: 255 * 256^3 = 81 * 85^4 + 81 * 85^3 + ..., and { is 81."""
+    assert digits_of(bytes([255])) == "{{"
+    assert digits_of(bytes([255, 0, 7, 128, 9, 255, 254, 253])) == "{{RPo3IG26"
+    assert digits_of(bytes([40, 1])) == "C;,"
+    assert "<" not in digits_of(np.random.default_rng(1).bytes(10_000))

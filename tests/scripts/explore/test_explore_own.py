@@ -59,7 +59,7 @@ def page(folder, call, monkeypatch, tmp_path):
     assert outcome.code == 0, outcome.err
     assert ", 6 cells)" in outcome.out
     file = tmp_path / "index.html"
-    content = base64.b64decode(re.search(r'id="packed-data">([^<]*)<', file.read_text())[1])
+    content = base64.b85decode(re.search(r'id="packed-data">([^<]*)<', file.read_text())[1].replace(",", "<"))
     return file, json.loads(zlib.decompress(content))
 
 
