@@ -14,10 +14,20 @@ if os.name == "nt":
 
 if TYPE_CHECKING:
     from experiments.advice.answer import advise
-    from experiments.frames import load, load_identified, load_outcomes, load_pulls, load_weighted
+    from experiments.frames import load, load_cells, load_identified, load_outcomes, load_pulls, load_weighted
     from experiments.running import run
 
-__all__ = ["UserError", "advise", "load", "load_identified", "load_outcomes", "load_pulls", "load_weighted", "run"]
+__all__ = [
+    "UserError",
+    "advise",
+    "load",
+    "load_cells",
+    "load_identified",
+    "load_outcomes",
+    "load_pulls",
+    "load_weighted",
+    "run",
+]
 
 MODULES = {"advise": "experiments.advice.answer", "run": "experiments.running"}  # of other names: experiments.frames
 

@@ -22,6 +22,7 @@ from experiments.store.stored import Replications, matches
 
 SHORT = {"arms": np.int32}  # columns of cells whose numbers stay far below 2**31
 CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
+KEY = "cell"  # column with the key of the cell, only where it is asked for
 
 
 class Wanted(NamedTuple):
@@ -60,7 +61,8 @@ def load(
     results_dir: where results are stored; if left out, where the experiment says, else `runs` of this repository.
         The published `results` are read too, unless a folder is given and no experiment.
     config_dirs: further folders in which the experiment is looked for.
-    columns: only these, in this order; a large table then needs less memory.
+    columns: only these, in this order; a large table then needs less memory. One more is known here, `cell`: rows with
+        it are joined with the parameters of `load_cells` by `rows.merge(load_cells(), on="cell")`.
     filters: column=value or column=[values]; numbers match to 12 digits.
 
     Raises `UserError` for an unknown table, column or filter, a value that no stored cell has (with the nearest stored
@@ -101,6 +103,28 @@ def load_weighted(experiment: str | None = None, **choice: Any) -> pd.DataFrame:
     return load(experiment, table="weighted", **choice)
 
 
+def load_cells(
+    experiment: str | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    results_dir: Path | str | None = None,
+    config_dirs: Iterable[Path | str] = (),
+    **filters: Any,
+) -> pd.DataFrame:
+    """Stored cells of every kind, one row each: cell (its key), the columns of cells in `load`, and replications.
+
+    Otherwise as `load`, whose rows it is joined with by the column cell.
+    """
+    wanted = _wanted(experiment, overrides, results_dir, config_dirs)
+    copies = filtered(wanted.cells, filters, {*CELL, *columns_of(wanted.cells)})
+    columns = list(dict.fromkeys([KEY, *CELL, "replications", *columns_of(copies)]))
+    rows = [
+        {**copy.columns, KEY: copy.place.key, "replications": wanted.replications.get(copy.place, copy.replications)}
+        for copy in copies
+    ]
+    return pd.DataFrame({name: [_plain(row.get(name)) for row in rows] for name in columns})
+
+
 def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
     """The rows of all cells of `plans`, as `load` gives them, in the first table that all their kinds have.
 
@@ -128,7 +152,8 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
     for cell, of_cell in rows:
         growing.add(cell, of_cell)
     pa.default_memory_pool().release_unused()  # for the columns that are still to be made
-    return growing.finish(columns or list(dict.fromkeys([*CELL, *of_rows, *growing.of_cells])))
+    every = dict.fromkeys([*CELL, *of_rows, *growing.of_cells])
+    return growing.finish(columns or [name for name in every if name != KEY])
 
 
 class Rows:
@@ -147,8 +172,9 @@ class Rows:
         recorded = [copy for copy in wanted.cells if table in KINDS[copy.columns["record"]].tables]
         if wanted.cells and not recorded:
             raise UserError(f"none of the {len(wanted.cells)} cells records {columns[-1]}")
-        self.known = {*CELL, *columns, "record", *columns_of(recorded)}
-        self.cells = filtered(recorded, self._of_cells, self.known)
+        parameters = {*CELL, *columns, "record", *columns_of(recorded)}
+        self.known = {KEY, *parameters}
+        self.cells = filtered(recorded, self._of_cells, parameters)
         if CODE not in filters:
             _require_one_code(self.cells)
 
@@ -158,7 +184,7 @@ class Rows:
         for place, contents in trusted_in_turn(copy.place for copy in self.cells):
             wanted = contents.first(self._replications.get(place))
             rows = once.rows(wanted, self._schema.rows(wanted.rows))
-            yield wanted.footer["columns"], _kept(rows, self._of_rows, seen)
+            yield {**wanted.footer["columns"], KEY: place.key}, _kept(rows, self._of_rows, seen)
         for name, value in self._of_rows.items():
             require_stored(name, value, seen[name])
 
@@ -240,10 +266,15 @@ def per_row(values: Sequence[Any], counts: IntArray, kind: type[np.generic] | No
         present = np.repeat(numbers[there], counts[there])  # missing values take no memory, not even meanwhile
         made = pd.arrays.SparseArray.from_indices  # type: ignore[attr-defined]  # its stubs do not know it yet
         return made(present, np.concatenate(places), int(counts.sum()), np.nan, kind="block")
-    texts = [str(value) if isinstance(value, list) else value for value in values]
+    texts = list(map(_plain, values))
     distinct = sorted({text for text in texts if text is not None}, key=lambda text: (type(text).__name__, text))
     of_cells = pd.Categorical(texts, categories=pd.Index(distinct))  # its codes have the smallest integer type
     return pd.Categorical.from_codes(np.repeat(of_cells.codes, counts), dtype=of_cells.dtype)
+
+
+def _plain(value: Any) -> Any:
+    """A list as text, which can be a category."""
+    return str(value) if isinstance(value, list) else value
 
 
 def _require_one_code(cells: Iterable[Copy]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import UserError, load, load_pulls
+from experiments import UserError, load, load_cells, load_pulls
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
 from experiments.frames import GrowingTable, per_row
@@ -180,6 +180,26 @@ def test_only_some_columns(results):
     assert list(load_pulls(results_dir=results, columns=("arm",), policy="ucb1").arm) == [0, 1, 2, 3, 4] * 2
     with pytest.raises(UserError, match=r"columns=polcy: unknown column; did you mean policy\?"):
         load(results_dir=results, columns=["polcy"])
+
+
+def test_rows_are_joined_with_their_cells(results):
+    """A table of the keys of cells alone, and the parameters of each cell once, say what the whole table says."""
+    whole, cells = load(results_dir=results), load_cells(results_dir=results)
+    rows = load(results_dir=results, columns=["cell", "replication", "t", "regret"])
+    assert "cell" not in whole
+    assert cells["cell"].is_unique
+    joined = rows.merge(cells.drop(columns="replications"), on="cell", how="left", validate="many_to_one")
+    for name in whole:
+        one, other = ([None if pd.isna(value) else value for value in table[name]] for table in (whole, joined))
+        assert one == other, name
+    runs = rows.drop_duplicates(["cell", "replication"]).groupby("cell", observed=True).size()
+    assert cells.set_index("cell")["replications"].to_dict() == runs.to_dict()
+
+
+def test_cells_are_filtered_as_rows_are(results):
+    assert set(load_cells(results_dir=results, policy="ucb1")["policy"]) == {"ucb1"}
+    with pytest.raises(UserError, match="polcy=ucb1: unknown filter"):
+        load_cells(results_dir=results, polcy="ucb1")
 
 
 def test_a_table_has_the_rows_of_all_cells_in_order():
