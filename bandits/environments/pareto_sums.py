@@ -18,9 +18,9 @@ from bandits.environments.tabulated_sums import LawOfSum, log1p_minus, sine_minu
 WALKED = 100_000
 TOTAL_VARIATION = 1e-6
 
-_PIECES = 48  # of the integrals over the reward x, equally long in log x
-_NODES = 64  # Gauss-Legendre nodes in each piece
-_ROWS = 16  # frequencies at a time: their angles, 24 kB a row, stay in the cache of the processor
+_RATIO = 0.1  # a panel of the integral over u ends at most this share above its begin,
+_WIDTH = 0.5  # and at most this far
+_NODES = 16  # Gauss-Legendre nodes in each panel
 
 
 def truncated_pareto_sum(scale: float, shape: float, bound: float, terms: int, rng: np.random.Generator) -> float:
@@ -65,24 +65,32 @@ def law_of_pareto_sum(scale: float, shape: float, bound: float, terms: int) -> L
 def _centred_log_transform(scale: float, shape: float, bound: float, frequencies: FloatArray) -> NDArray[np.complex128]:
     """log E exp(i f Y) - i f E Y of one truncated reward Y, without cancellation for small f.
 
-    With Y = x 1{x <= bound}: E exp(i f Y) = 1 + i f E Y + w, w = E[cos(f Y) - 1] + i E[sin(f Y) - f Y].
+    With Y = x 1{x <= bound}: E exp(i f Y) = 1 + i f E Y + w, where with u = f x
+
+        w = E[exp(i f Y) - 1 - i f Y] = shape (f scale)^shape (G(f bound) - G(f scale)),
+
+    G the integral of (exp(i u) - 1 - i u) u^(-shape - 1): one integral for all frequencies.
     """
-    log_x, weights = _log_nodes(scale, bound)
-    x = np.exp(log_x)
-    probability = weights * shape * scale**shape * x**-shape  # of the node: density times dx, dx = x dlog x
-    w = np.empty(len(frequencies), dtype=np.complex128)
-    for start in range(0, len(frequencies), _ROWS):
-        rows = slice(start, start + _ROWS)
-        angles = frequencies[rows, None] * x
-        w.real[rows] = -2 * np.sin(angles / 2) ** 2 @ probability
-        w.imag[rows] = sine_minus_angle(angles) @ probability
-    z = w + 1j * frequencies * (x @ probability)
+    ends = np.concatenate([frequencies * scale, frequencies * bound])
+    edges = _edges(ends)
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(edges)[:, None] / 2
+    u = edges[:-1, None] + half * (1 + nodes)
+    density = half * weights * u ** (-shape - 1)
+    real, imaginary = -2 * np.sin(u / 2) ** 2, sine_minus_angle(u)
+    panels = (real * density).sum(axis=1) + 1j * (imaginary * density).sum(axis=1)
+    integral = np.concatenate([[0.0], np.cumsum(panels)])[np.searchsorted(edges, ends)]
+    w = shape * (scale * frequencies) ** shape * (integral[len(frequencies) :] - integral[: len(frequencies)])
+    z = w + 1j * frequencies * truncated_moments(scale, shape, bound)[0]
     return np.asarray(w + log1p_minus(z))
 
 
-def _log_nodes(scale: float, bound: float) -> tuple[FloatArray, FloatArray]:
-    """Composite Gauss-Legendre nodes and weights in log x between `scale` and `bound`."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    edges = np.linspace(math.log(scale), math.log(bound), _PIECES + 1)
-    half = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+def _edges(ends: FloatArray) -> FloatArray:
+    """Where panels begin and end, in increasing order: at all `ends` of integrals, and between them often enough."""
+    corner = _WIDTH / _RATIO  # below it panels are as wide as `_RATIO` allows, above it as `_WIDTH` does
+    first, last = (
+        math.log(end / corner) / _RATIO if end < corner else (end - corner) / _WIDTH for end in (ends.min(), ends.max())
+    )
+    panel = np.arange(math.ceil(first), math.floor(last) + 1)
+    between = np.where(panel < 0, corner * np.exp(_RATIO * np.minimum(panel, 0)), corner + _WIDTH * panel)
+    return np.unique(np.concatenate([ends, between]))

@@ -3,12 +3,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 from scipy.stats import ks_2samp
 
 from bandits.environments import pareto_sums, tabulated_sums
 from bandits.environments.heavy_tails import S1, S3
 from bandits.environments.pareto_sums import (
     TOTAL_VARIATION,
+    _centred_log_transform,
+    _edges,
     law_of_pareto_sum,
     truncated_moments,
     truncated_pareto_sum,
@@ -48,6 +51,28 @@ def test_truncated_moments():
     assert math.isclose(truncated_moments(0.3, 2.0, 20.0)[1], truncated_moments(0.3, 2 - 1e-6, 20.0)[1], rel_tol=1e-4)
 
 
+@pytest.mark.parametrize(("scale", "shape", "bound"), [(0.5, 1.5, 20.0), (0.1, 2.7, 3.0), (0.02, 1.05, 500.0)])
+def test_the_transform_of_a_reward_is_that_of_a_quadrature(scale, shape, bound):
+    """log E exp(i f Y) - i f E Y from Simpson's rule in log x, for each of three frequencies."""
+    log_x = np.linspace(math.log(scale), math.log(bound), 200_001)
+    probability = shape * scale**shape * np.exp(-shape * log_x)
+    for frequency in (0.01, 0.3, 2.0):
+        kept = simpson(np.exp(1j * frequency * np.exp(log_x)) * probability, x=log_x)
+        mean = simpson(np.exp(log_x) * probability, x=log_x)
+        expected = np.log((scale / bound) ** shape + kept) - 1j * frequency * mean
+        (transform,) = _centred_log_transform(scale, shape, bound, np.array([frequency]))
+        assert abs(transform - expected) < 1e-12 * max(1, abs(expected))
+
+
+def test_panels_end_at_the_ends_and_are_narrow():
+    edges = _edges(np.array([1e-7, 3.0, 4.9, 77.7]))
+    assert set(edges) >= {1e-7, 3.0, 4.9, 77.7}
+    assert (edges[0], edges[-1]) == (1e-7, 77.7)
+    widths, begins = np.diff(edges), edges[:-1]
+    assert (widths > 0).all()
+    assert (widths <= np.minimum(0.5, np.expm1(0.1) * np.maximum(begins, 0)) * (1 + 1e-9) + (begins > 4.5) * 0.03).all()
+
+
 @pytest.mark.slow
 def test_law_is_a_probability_with_the_right_moments():
     for case in CASES:
@@ -65,8 +90,10 @@ def test_law_is_a_probability_with_the_right_moments():
 def test_total_variation_by_halving_every_step(case, monkeypatch):
     """Twice the frequencies, nodes and points, and linear interpolation, change less than the stated error."""
     coarse = law_of_pareto_sum.__wrapped__(*case).density
-    for module, name in ((tabulated_sums, "_FREQUENCIES"), (tabulated_sums, "_POINTS"), (pareto_sums, "_PIECES")):
-        monkeypatch.setattr(module, name, 2 * getattr(module, name))
+    for name in ("_FREQUENCIES", "_POINTS"):
+        monkeypatch.setattr(tabulated_sums, name, 2 * getattr(tabulated_sums, name))
+    for name in ("_RATIO", "_WIDTH"):
+        monkeypatch.setattr(pareto_sums, name, getattr(pareto_sums, name) / 2)
     fine = law_of_pareto_sum.__wrapped__(*case).density
     step = tabulated_sums._SPAN / tabulated_sums._POINTS
     interpolated = np.interp(np.arange(len(fine)), np.arange(0, len(fine), 2), coarse)
