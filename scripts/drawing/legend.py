@@ -178,11 +178,17 @@ def word_of(policy: Learner[Any]) -> str:
 def colours_of(policies: Iterable[Learner[Any]], given: Mapping[str, str]) -> dict[str, str]:
     """The colour for the key (`word_of`) of each of the `policies`: the `given` colour, else the first unused one.
 
-    A policy without privacy is grey. All other unknown policies get different colours: after the palette come further
-    hues, each far from those before.
+    A policy without privacy is grey. Of policies with the same given colour, as papers set them, those after the first
+    get another one of the palette while there is one. All other unknown policies get different colours: after the
+    palette come further hues, each far from those before.
     """
     words = {word_of(policy): policy.guarantee.private for policy in policies}
     colours = {word: given.get(word, "") if private else COUNTERPART_COLOUR for word, private in words.items()}
+    free = [colour for colour in PALETTE if colour.lower() not in {used.lower() for used in colours.values()}]
+    first: dict[str, str] = {}
+    for word, colour in colours.items():
+        if words[word] and colour and first.setdefault(colour.lower(), word) != word and free:
+            colours[word] = free.pop(0)
     for word in [word for word, colour in colours.items() if not colour]:
         taken = {colour.lower() for colour in colours.values()}
         colours[word] = next(colour for colour in _every_colour() if colour.lower() not in taken)

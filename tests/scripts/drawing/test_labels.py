@@ -170,6 +170,15 @@ def test_colours_dashes_and_markers_never_repeat():
         assert len({of(number) for number in range(60)}) == 60
 
 
+def test_two_papers_with_one_colour_have_two_in_a_figure_of_both():
+    """AdaC-UCB and DP-KLUCB were both green; the second gets a colour of the palette, while one is free."""
+    policies = [other(name=f"other{number}", label=f"{number}")(1.0) for number in range(9)]
+    given = {"other0": PALETTE[0], "other1": PALETTE[0].lower(), "other2": PALETTE[1], "other3": PALETTE[0]}
+    assert [*colours_of(policies[:4], given).values()] == [PALETTE[0], PALETTE[2], PALETTE[1], PALETTE[3]]
+    many = colours_of(policies, {f"other{number}": PALETTE[number % 7] for number in range(9)})
+    assert [*many.values()] == [*PALETTE, *PALETTE[:2]]
+
+
 def test_texts_are_drawn_literally_or_as_mathematics():
     for written, drawn, read in [
         ("100 % of <b>a_b & c</b>", "100 % of <b>a_b & c</b>", "100 % of <b>a_b & c</b>"),
