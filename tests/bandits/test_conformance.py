@@ -39,6 +39,8 @@ VARIANTS = {
         ["policy.tree=path", "policy.confidence=chernoff"],
         ["policy.tree=path", "policy.path_scale=printed"],
         ["policy.tree=path", "policy.root=false", "policy.split_budget=false"],
+        ["policy.tree=signed", "policy.confidence=chernoff"],
+        ["policy.tree=signed", "policy.arity=5", "policy.split_budget=false"],
     ],
     "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],

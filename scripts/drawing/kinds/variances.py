@@ -1,4 +1,4 @@
-"""Exact variances of the noise of private running sums: the binary, hybrid and path trees. It needs no cells.
+"""Exact variances of the noise of private running sums: binary, hybrid, path and signed-digit trees. It needs no cells.
 
 kind: variances
 title: above the figure
@@ -17,6 +17,7 @@ import numpy as np
 from bandits.arrays import FloatArray
 from bandits.mechanisms.hybrid import hybrid_variances
 from bandits.mechanisms.path_tree import path_variances
+from bandits.mechanisms.signed_tree import signed_variances
 from bandits.mechanisms.tree import tree_variances
 from experiments.errors import UserError
 from experiments.store.stored import Cells
@@ -33,6 +34,8 @@ TREES: dict[str, tuple[Variances, Look]] = {
     "hybrid mechanism": (hybrid_variances, Look("#CC79A7", "dashed")),
     "path tree, printed scale": (partial(path_variances, printed=True), Look("#56B4E9", "dotted")),
     "path tree, exact scale": (path_variances, Look("#0072B2")),
+    "signed digits of arity 5": (partial(signed_variances, arity=5), Look("#009E73", "dotted")),
+    "signed digits of arity 19": (partial(signed_variances, arity=19), Look("#009E73")),
 }
 
 

@@ -72,10 +72,11 @@ def gammas_of(released, horizon):
     return np.array([gamma(released, t) for t in range(1, horizon + 1)])
 
 
-def either_tree(policy, instance, ends, rng):
+def any_tree(policy, instance, ends, rng):
     released = policy.released(instance.number_of_arms, int(ends[-1]))
+    kind, scale, draws = released.kind, released.scale, released.draws
     gammas = gammas_of(released, int(ends[-1]))
-    return tree_ucb_steps(instance.mean_rewards, ends, released.path, released.scale, released.draws, gammas, rng)
+    return tree_ucb_steps(instance.mean_rewards, ends, kind, scale, draws, released.arity, gammas, rng)
 
 
 def hybrid_bound(policy, instance, ends, rng):
@@ -178,13 +179,14 @@ CASES = [
     Case(index, DPUCB(2.0, False, "tight"), C2(5), 60_000),
     Case(index, DPUCB(10.0, False, "tight"), C4(10), 30_000),
     Case(index, DPUCB(1.0, False, "tight"), C2(3), 300_000, 300),
-    Case(either_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
-    Case(either_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
-    Case(either_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
-    Case(
-        either_tree, DPUCB(3.0, False, "chernoff", tree="path", root=False), C2(3), 4_096
-    ),  # both children of the root
-    Case(either_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
+    Case(any_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
+    Case(any_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="path", root=False), C2(3), 4_096),  # both children of the root
+    Case(any_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="signed"), C2(3), 3_000),
+    Case(any_tree, DPUCB(2.0, True, "tight", tree="signed", arity=3), C2(3), 3_000),
+    Case(any_tree, DPUCB(50.0, False, "chernoff", tree="signed", arity=5), C1(2), 3_000),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),

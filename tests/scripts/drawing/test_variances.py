@@ -15,13 +15,18 @@ def series(panel):
 
 
 def test_four_items_by_hand():
-    """Binary: 3 levels, 2 (3/2)^2 a node. Hybrid: 1, 2, 2 + 1, 3 draws of variance 2. Path: 3 nodes, loss 2."""
+    """Binary: 3 levels, 2 (3/2)^2 a node. Hybrid: 1, 2, 2 + 1, 3 draws of variance 2. Path: 3 nodes, loss 2.
+
+    Arity 5: 2 digits, 3 = 5 - 1 - 1, 2 (2/2)^2 a node. Arity 19: a digit, a node for each item.
+    """
     (each, mean) = describe(FIGURE, Cells(), {}).panels
     expected = {
         "binary tree": [4.5, 4.5, 9, 4.5],
         "hybrid mechanism": [2, 4, 6, 6],
         "path tree, printed scale": [6] * 4,
         "path tree, exact scale": [6] * 4,
+        "signed digits of arity 5": [2, 4, 6, 4],
+        "signed digits of arity 19": [0.5, 1, 1.5, 2],
     }
     assert series(each) == {name: ([1, 2, 3, 4], pytest.approx(values)) for name, values in expected.items()}
     made_for, means = series(mean)["hybrid mechanism"]
