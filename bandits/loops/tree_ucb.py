@@ -14,7 +14,7 @@ are compared again. Every pull of the leader is thus one that the comparison of 
 Within such a run blocks of pulls are skipped, as in `bandits.loops.leader`; a block is quiet if no sum in it is low
 enough to end the run (`bandits.loops.low_sums`). On paths, nodes are drawn from the highest that begins with the next
 reward downwards, until the rest below a node is probably a quiet block. Its noise is in no sum after the block. With
-signed digits no block is skipped: every pull is drawn, about 25 ns each.
+signed digits no block is skipped: every pull is drawn.
 Exact in law, up to rounding and to the error of the library's binomial sampler.
 """
 

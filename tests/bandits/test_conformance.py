@@ -30,7 +30,7 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
-NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "dp_se_gauss", "dp_halving_gauss")}
+NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "zcdp_ucb", "dp_se_gauss", "dp_halving_gauss")}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [
@@ -53,6 +53,7 @@ VARIANTS = {
     "dist_dp_se": [[], ["policy.batch_base=4"]],
     "adac_ucb": [[], ["budget.rho=8", "policy.alpha=2.5"]],
     "zcdp_klucb": [[], ["budget.rho=0.01", "policy.first_batch=3", "policy.ratio=1.5", "policy.c=3"]],
+    "zcdp_ucb": [[], ["budget.rho=5", "policy.tree=binary"]],
     "dp_se_gauss": [[], ["budget.rho=1e-4", "policy.beta=0.1"]],
     "halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving": [[], ["policy.explored=3000"], ["policy.explored=700", "policy.allocation=uniform"]],

@@ -111,6 +111,32 @@ def tree_ucb_steps(
 
 
 @compiled
+def normal_ucb_steps(
+    means: FloatArray, checkpoints: IntArray, noise: FloatArray, variances: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """The law of `bandits.loops.normal_ucb`; `noise` of each arm and count, shape (arms, horizon)."""
+    arms, horizon = len(means), checkpoints[-1]
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums, index = np.zeros(arms), np.zeros(arms)
+    for t in range(1, horizon + 1):
+        for a in range(arms):
+            n = pulls[a]
+            index[a] = math.inf
+            if n > 0:
+                index[a] = (sums[a] + noise[a, n - 1]) / n
+                index[a] += math.sqrt(8 * math.log(t) * (n / 4 + variances[n - 1])) / n
+        arm = int(np.argmax(index))
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@compiled
 def dp_ucb_tossou_steps(
     means: FloatArray, horizon: int, checkpoints: IntArray, scale: float, levels: int, rng: np.random.Generator
 ) -> IntArray:

@@ -35,8 +35,8 @@ def mean_binary(length: int) -> float:
 def mean_signed(length: int) -> float:
     """The same for a `length` of (19^h - 1) / 2: with -length..length each digit takes each of its values as often."""
     digits = signed_digits(length, ARITY)
-    nodes = digits * (ARITY - 1 / ARITY) / 4 * ARITY**digits / (ARITY**digits - 1)
-    return nodes * 2 * digits**2
+    nodes: float = digits * (ARITY - 1 / ARITY) / 4 * ARITY**digits / (ARITY**digits - 1)
+    return nodes * 2.0 * digits**2
 
 
 def exponent() -> list[Setting]:

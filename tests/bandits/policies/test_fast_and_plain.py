@@ -30,6 +30,7 @@ from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.policies.normal_ucb import ZCDPUCB
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.sparse_vector import SVTSE
@@ -51,6 +52,7 @@ from tests.plain_loops.steps import (
     kl_ucb_steps,
     local_ucb_steps,
     normal_se_steps,
+    normal_ucb_steps,
     perturbed_leader_steps,
     tree_ucb_steps,
 )
@@ -106,6 +108,34 @@ def halving(policy, instance, ends, rng):
     scale = noise.get(policy.name, lambda: 1e-9)()
     uniform, normal = policy.allocation == "uniform", policy.name == "dp_halving_gauss"
     return halving_steps(instance.mean_rewards, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
+
+
+@cache
+def factor(tree, horizon):
+    """B of the running sums, by binomial coefficients or by set bits."""
+    if tree == "square_root":
+        terms = np.cumprod([1.0, *((2 * j - 1) / (2 * j) for j in range(1, horizon))])
+        return np.tril(terms[np.abs(np.subtract.outer(np.arange(horizon), np.arange(horizon)))])
+    matrix = np.zeros((horizon, horizon))
+    for count in range(1, horizon + 1):
+        rest = count
+        while rest:
+            matrix[count - 1, rest - 1] = 1.0
+            rest -= rest & -rest
+    return matrix
+
+
+@cache
+def column(tree, horizon):
+    """The squared norm of the first column of C, where L = B C."""
+    return np.square(np.linalg.solve(factor(tree, horizon), np.ones(horizon))).sum()
+
+
+def matrix_product(policy, instance, ends, rng):
+    matrix, square = factor(policy.tree, int(ends[-1])), column(policy.tree, int(ends[-1]))
+    scale = np.sqrt(square / (2 * policy.rho))
+    noise = scale * rng.normal(size=(instance.number_of_arms, len(matrix))) @ matrix.T
+    return normal_ucb_steps(instance.mean_rewards, ends, noise, scale**2 * np.square(matrix).sum(axis=1), rng)
 
 
 def batches(policy, instance, ends, rng):
@@ -187,6 +217,9 @@ CASES = [
     Case(any_tree, DPUCB(3.0, False, "chernoff", tree="signed"), C2(3), 3_000),
     Case(any_tree, DPUCB(2.0, True, "tight", tree="signed", arity=3), C2(3), 3_000),
     Case(any_tree, DPUCB(50.0, False, "chernoff", tree="signed", arity=5), C1(2), 3_000),
+    Case(matrix_product, ZCDPUCB(0.5), C1(2), 2_500, 400),  # noise of an arm is drawn two or three times
+    Case(matrix_product, ZCDPUCB(0.02), C2(3), 1_500, 400),
+    Case(matrix_product, ZCDPUCB(0.02, "binary"), C2(3), 2_500, 400),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),

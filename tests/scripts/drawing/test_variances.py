@@ -43,6 +43,14 @@ def test_the_printed_scale_needs_more():
     assert drawn["path tree, exact scale"][1] == [22.5] * 16
 
 
+def test_normal_noise_by_hand():
+    """Three items, rho = 1/2. Binary: 2 levels, 2 a node. The square root: 89/64 (1, 5/4, 89/64)."""
+    (panel,) = describe({"title": "noise", "rho": 0.5, "panels": [{**PANEL, "items": 3}]}, Cells(), {}).panels
+    drawn = series(panel)
+    assert drawn["binary tree, normal noise"][1] == pytest.approx([2, 2, 4])
+    assert drawn["square root, normal noise"][1] == pytest.approx([89 / 64, 89 / 64 * 5 / 4, (89 / 64) ** 2])
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -51,6 +59,9 @@ def test_the_printed_scale_needs_more():
         ({"panels": [{**PANEL, "shows": "all"}]}, "shows"),
         ({"panels": [{"title": "a"}]}, "figure.panels"),
         ({"epsilon": 0}, "figure.epsilon"),
+        ({"epsilon": None, "rho": -1}, "figure.rho"),
+        ({"rho": 1}, "either epsilon or rho"),
+        ({"epsilon": None}, "either epsilon or rho"),
     ],
 )
 def test_bad_keys_are_named(changed, named):
