@@ -20,7 +20,7 @@ from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.records import record_run
 
 
-class Progress(NamedTuple):
+class Stopped(NamedTuple):
     """What a run has done so far; arrays are updated in place.
 
     Attributes
@@ -34,8 +34,8 @@ class Progress(NamedTuple):
     wanting: int
 
 
-class Arms(NamedTuple):
-    """What is known of every arm, shape (arms,) each."""
+class Compared(NamedTuple):
+    """What arms are compared by, shape (arms,) each."""
 
     pulls: IntArray
     sums: FloatArray
@@ -44,9 +44,9 @@ class Arms(NamedTuple):
 
 
 @compiled
-def new_arms(arms: int) -> Arms:
+def unpulled(arms: int) -> Compared:
     """Arms that were never pulled."""
-    return Arms(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
+    return Compared(np.zeros(arms, dtype=np.int64), np.zeros(arms), np.zeros(arms), np.zeros(arms))
 
 
 @compiled
@@ -54,13 +54,13 @@ def pull_while_noise_lasts(
     means: FloatArray,
     checkpoints: IntArray,
     record: IntArray,
-    done: Progress,
-    arms: Arms,
+    done: Stopped,
+    arms: Compared,
     noise: FloatArray,
     begins: IntArray,
     widths: FloatArray,
     rng: np.random.Generator,
-) -> Progress:
+) -> Stopped:
     """Pull Bernoulli arms up to the last checkpoint, or until the leader has no noise left.
 
     Parameters
@@ -80,7 +80,7 @@ def pull_while_noise_lasts(
         count, total, begin = arms.pulls[leader], arms.sums[leader], begins[leader]
         end = min(count + window, begins[leader + 1] - begin)
         if count == end:
-            return Progress(t, row, leader)
+            return Stopped(t, row, leader)
         while True:
             count += 1
             total += 1.0 if rng.random() < means[leader] else 0.0
@@ -91,4 +91,4 @@ def pull_while_noise_lasts(
         t += count - arms.pulls[leader]
         arms.pulls[leader], arms.sums[leader] = count, total
         arms.center[leader], arms.width[leader] = noisy, widths[count - 1]
-    return Progress(t, row, -1)
+    return Stopped(t, row, -1)

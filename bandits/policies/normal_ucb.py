@@ -15,7 +15,7 @@ from bandits.audit.releases import NormalSums
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.loops.normal_ucb import Progress, new_arms, pull_while_noise_lasts
+from bandits.loops.normal_ucb import Stopped, pull_while_noise_lasts, unpulled
 from bandits.mechanisms.concentrated import require_rho
 from bandits.mechanisms.gaussian_sums import (
     LONGEST,
@@ -101,7 +101,7 @@ class ZCDPUCB(Policy):
         normals = [rng.normal(size=min(FIRST_ROW, horizon)) for _ in range(number)]
         rows = [scale * noise_of(self.tree, row) for row in normals]
         record = np.zeros((len(checkpoints), number), dtype=np.int64)
-        done, arms = Progress(0, 0, 0), new_arms(number)
+        done, arms = Stopped(0, 0, 0), unpulled(number)
         while True:
             begins = np.cumsum([0, *map(len, rows)])
             widths = self.widths(max(map(len, rows)), horizon)

@@ -42,6 +42,8 @@ VARIANTS = {
         ["policy.tree=signed", "policy.confidence=chernoff"],
         ["policy.tree=signed", "policy.arity=5", "policy.split_budget=false"],
     ],
+    "dp_ncb": [[], ["budget.epsilon=20", "policy.c=0.5"]],
+    "ldp_ncb": [[], ["budget.epsilon=20", "policy.c=0.5"]],
     "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_tossou": [[], ["budget.epsilon=50"]],

@@ -30,6 +30,7 @@ from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.policies.nash import DPNCB, LDPNCB, DPNCBCode
 from bandits.policies.normal_ucb import ZCDPUCB
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
@@ -287,6 +288,11 @@ CASES = [
     Case(local_reports, LDPUCBL(1.0), FOUR_ARMS, 1_500, 3_000),
     Case(local_reports, LDPUCBL(20.0), FOUR_ARMS, 1_500, 3_000),
     Case(local_reports, LDPUCBL(0.1), FOUR_ARMS, 20_000, 3_000),
+    Case(choices, DPNCB(1.0, c=0.1), C2(3), 1_000, 400),
+    Case(choices, DPNCB(50.0, c=0.1), Bernoulli((0.9, 0.1, 0.5, 0.5)), 400, 400),
+    Case(choices, DPNCBCode(20.0, c=0.2), C2(3), 1_000, 400),
+    Case(steps_of_the_class, LDPNCB(20.0, c=0.1), FOUR_ARMS, 1_000, 300),
+    Case(steps_of_the_class, LDPNCB(5.0, c=0.5), TWO_BETAS, 600, 100),
     Case(steps_of_the_class, KLUCBCF(1.0), FOUR_ARMS, 300, 200),
     Case(steps_of_the_class, KLUCBCF(1.0), TWO_BETAS, 300, 200),
     Case(kl_of_bits, KLUCBCF(1.0), FOUR_ARMS, 3_000, 200),
