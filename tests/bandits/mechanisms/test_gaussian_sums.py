@@ -1,5 +1,6 @@
 """Running sums with correlated normal noise, and zCDP-UCB, which runs on them."""
 
+import itertools
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ from bandits.mechanisms.gaussian_sums import (
     root_coefficients,
     unit_variances,
 )
+from bandits.policies import normal_ucb
 from bandits.policies.normal_ucb import ZCDPUCB
 from bandits.seeds import stream
 
@@ -83,11 +85,23 @@ def test_widths_by_hand():
     assert ZCDPUCB(0.5, "binary").widths(3, 3) == pytest.approx(np.sqrt([1 + 8, 1 / 2 + 2, 1 / 3 + 16 / 9]))
 
 
-def test_what_a_run_draws():
-    """Two arms and 5,000 steps: the first arm has more than 2,048 pulls, so its noise is drawn three times."""
+def test_what_a_run_draws(monkeypatch):
+    """Two arms and 5,000 steps: the first arm has more than 2,048 pulls. Noise that was used stays as it was."""
+    rows, pull = [], normal_ucb.pull_while_noise_lasts
+
+    def watched(*given):
+        noise, begins = given[5:7]
+        rows.append([noise[begins[arm] : begins[arm + 1]] for arm in range(2)])
+        return pull(*given)
+
+    monkeypatch.setattr(normal_ucb, "pull_while_noise_lasts", watched)
     pulls = ZCDPUCB(0.5).simulate(C1(2), 5_000, np.array([2_500, 5_000]), stream("normal", 0))
     assert pulls.sum(axis=1).tolist() == [2_500, 5_000]
     assert pulls[1, 0] > 2_048
+    assert len(rows) >= 3
+    for earlier, later in itertools.pairwise(rows):
+        for arm in range(2):
+            assert later[arm][: len(earlier[arm])] == pytest.approx(earlier[arm], abs=1e-10)
 
 
 def test_what_is_refused():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from bandits import ParameterError
 from bandits.audit.ledger import Domain
@@ -86,11 +87,12 @@ def test_the_witness_in_runs(monkeypatch):
 
 
 def test_the_first_phase_is_uniform(failure):
-    """Whatever the rewards are: 1,001 steps of two arms, the pulls of one within 7 standard deviations of half."""
-    assert failure > 1e-11
+    """Of 1,001 steps of two arms one has Binomial(1001, 1/2): squared deviations of 40 runs are chi-squared."""
+    low, high = chi2.ppf(failure / 10, 40), chi2.isf(failure / 10, 40)
     for policy in (DPNCB(1.0), DPNCBCode(1.0), LDPNCB(1.0)):
-        pulls = policy.simulate(C1(2), 10**6, np.array([1001]), stream("uniform", 0))
-        assert abs(pulls[0, 0] - 500.5) < 7 * math.sqrt(1001) / 2
+        ends = np.array([1001, 1200])
+        pulls = [policy.simulate(C1(2), 10**6, ends, stream("uniform", run))[0, 0] for run in range(40)]
+        assert low < np.square(np.array(pulls) - 500.5).sum() / (1001 / 4) < high
 
 
 def test_what_is_refused():
