@@ -89,7 +89,7 @@ def test_the_witness_in_runs(monkeypatch):
 def test_the_first_phase_is_uniform(failure):
     """Of 1,001 steps of two arms one has Binomial(1001, 1/2): squared deviations of 40 runs are chi-squared."""
     low, high = chi2.ppf(failure / 10, 40), chi2.isf(failure / 10, 40)
-    for policy in (DPNCB(1.0), DPNCBCode(1.0), LDPNCB(1.0)):
+    for policy in (DPNCB(1.0), DPNCBCode(1.0), LDPNCB(0.001)):
         ends = np.array([1001, 1200])
         pulls = [policy.simulate(C1(2), 10**6, ends, stream("uniform", run))[0, 0] for run in range(40)]
         assert low < np.square(np.array(pulls) - 500.5).sum() / (1001 / 4) < high
