@@ -229,6 +229,40 @@ class GaussianDraws(Release):
 
 
 @dataclass(frozen=True)
+class NormalSums(Release):
+    """Running sums of 1..`items` items in [0, 1] with correlated normal noise (`bandits.mechanisms.gaussian_sums`).
+
+    Together they have the `level` of Gaussian differential privacy, which item 1 attains.
+    """
+
+    mechanism: str
+    calibration: str
+    items: int
+    level: float
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, self._witness + " far from both", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        delta = gaussian_delta(self.level, epsilon)
+        witness = self._witness + f" more than e^{epsilon:g} times as likely"
+        return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
+
+    def rho(self, domain: Domain) -> float:
+        """level^2 / 2."""
+        return self.level**2 / 2
+
+    @property
+    def _witness(self) -> str:
+        return f"item 1 of {self.items} from 0 to 1; a weighted sum of all sums"
+
+    def touches(self) -> int:
+        return self.items
+
+
+@dataclass(frozen=True)
 class GridNormal(Release):
     """A number in whole steps plus discrete normal noise, of which one item moves it by at most `steps`: `zcdp`-zCDP.
 

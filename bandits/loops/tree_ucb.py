@@ -1,4 +1,4 @@
-"""The loop of DP-UCB with a bonus that grows with time, on sums of either tree.
+"""The loop of DP-UCB with a bonus that grows with time, on sums of any tree.
 
 Each arm once, then at every step t the arm with the largest
 
@@ -13,7 +13,8 @@ are compared again. Every pull of the leader is thus one that the comparison of 
 
 Within such a run blocks of pulls are skipped, as in `bandits.loops.leader`; a block is quiet if no sum in it is low
 enough to end the run (`bandits.loops.low_sums`). On paths, nodes are drawn from the highest that begins with the next
-reward downwards, until the rest below a node is probably a quiet block. Its noise is in no sum after the block.
+reward downwards, until the rest below a node is probably a quiet block. Its noise is in no sum after the block. With
+signed digits no block is skipped: every pull is drawn.
 Exact in law, up to rounding and to the error of the library's binomial sampler.
 """
 
@@ -33,10 +34,13 @@ from bandits.loops.leader import (
     pull_leader,
     put_off,
 )
-from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, Scratch, first_low, scratch
+from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, PATHS, SET_BITS, Scratch, first_low, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace, laplace_sum_bound
+from bandits.mechanisms.signed_tree import next_signed
 from bandits.mechanisms.tree import lowest_bit
+
+SIGNED = 2  # the third kind of tree, beside SET_BITS and PATHS
 
 
 class TreeSums(NamedTuple):
@@ -44,18 +48,22 @@ class TreeSums(NamedTuple):
 
     Attributes
     ----------
-    path: whether the noise is that of all nodes above a leaf, else that of one node for each set bit.
+    kind: of nodes in the noise: SET_BITS, one for each set bit; PATHS, all above a leaf; SIGNED, one for each unit of a
+        signed digit.
     scale: of the noise of a node.
     draws: the most nodes in the noise of a sum.
     bonus: added to every sum, at all steps.
     exponent: Gamma exceeds the bonus by the noise's Chernoff bound at t^-exponent; 0 for none.
+    digits, arity: of a tree of signed digits.
     """
 
-    path: bool
+    kind: int
     scale: float
     draws: int
     bonus: float
     exponent: float
+    digits: int = 0
+    arity: int = 2
 
 
 @borrowing
@@ -75,6 +83,7 @@ def tree_ucb_pulls(
     pulls = np.zeros(arms, dtype=np.int64)
     sums = np.zeros(arms)
     noise = np.zeros((arms, released.draws))
+    ahead = np.zeros((arms, released.digits, released.arity // 2 + 1))
     center = np.zeros(arms)
     inverse = np.zeros(arms)
     width = np.zeros(arms)
@@ -92,12 +101,14 @@ def tree_ucb_pulls(
             then = center + gamma(released, t + window) * inverse
             threshold = closest_rival(then, width, math.sqrt(2 * math.log(t + window)), leader)
         run = Run(means[leader], now, released.scale, 0.0, radius, threshold, window)
-        if released.path:
+        if released.kind == SET_BITS:
+            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, work, rng)
+            noisy = total + noise[leader, lowest_bit(count)]
+        elif released.kind == PATHS:
             count, total = pull_on_paths(run, pulls[leader], sums[leader], noise[leader], work, rng)
             noisy = total + noise[leader, 0]
         else:
-            count, total = pull_leader(run, pulls[leader], sums[leader], noise[leader], LARGEST_BLOCK, work, rng)
-            noisy = total + noise[leader, lowest_bit(count)]
+            count, total, noisy = pull_on_digits(run, pulls[leader], sums[leader], ahead[leader], rng)
         row = record_run(record, row, checkpoints, pulls, leader, t, count - pulls[leader])
         t += count - pulls[leader]
         pulls[leader], sums[leader] = count, total
@@ -146,6 +157,23 @@ def pull_on_paths(
         advance += earned
         if advance <= 0 or count == end:
             return count, total
+
+
+@borrowing
+def pull_on_digits(
+    run: Run, count: int, total: float, ahead: FloatArray, rng: np.random.Generator
+) -> tuple[int, float, float]:
+    """Pull the leader, whose noise is that of signed digits, until the run ends: its new count, sum and noisy sum.
+
+    `ahead` is the memory of `bandits.mechanisms.signed_tree.next_signed` for its `count` rewards, updated in place.
+    """
+    end = count + run.window
+    while True:
+        count += 1
+        total += 1.0 if rng.random() < run.mean else 0.0
+        noisy = total + next_signed(ahead, count, run.scale, rng)
+        if noisy + run.bonus <= needed(run, count) or count == end:
+            return count, total, noisy
 
 
 @borrowing

@@ -13,11 +13,20 @@ from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Release, RunningSums
 from bandits.audit.path_sums import PathSums
 from bandits.audit.running_sums import tree
+from bandits.audit.signed_sums import SignedSums
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
-from bandits.loops.tree_ucb import TreeSums, gamma, tree_ucb_pulls
+from bandits.loops.low_sums import PATHS, SET_BITS
+from bandits.loops.tree_ucb import SIGNED, TreeSums, gamma, tree_ucb_pulls
 from bandits.mechanisms.path_tree import PathTreeMechanism, path_depth, path_node_scale, path_nodes
+from bandits.mechanisms.signed_tree import (
+    SignedTreeMechanism,
+    most_nodes,
+    require_arity,
+    signed_digits,
+    signed_node_scale,
+)
 from bandits.mechanisms.tree import TreeMechanism, node_scale, tree_levels
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
@@ -43,7 +52,9 @@ class DPUCB(Policy):
     `tree` chooses the mechanism. `binary` releases the nodes of the set bits of n (`bandits.mechanisms.tree`), `path`
     all nodes from the root to leaf n of a tree over 2^D leaves, D = ceil(log2 T) (`bandits.mechanisms.path_tree`), as
     Sajed and Sheffet describe it. `path_scale` is the scale of its nodes: `printed`, D / e, or `exact`,
-    (floor(D / 2) + 1) / e, which spends exactly e over all leaves (bandits/mechanisms/path_tree.md, 9.1).
+    (floor(D / 2) + 1) / e, which spends exactly e over all leaves (bandits/mechanisms/path_tree.md, 9.1). `signed` has
+    digits that may be negative, of an odd `arity` k (Andersson, Pagh, Steiner and Torkamani 2025): a node for each unit
+    of a digit, h the digits of T, at the scale h / e, which spends exactly e (bandits/mechanisms/signed_tree.md, 9.2).
 
     `split_budget` gives every tree e = epsilon / K, the literature's choice, instead of epsilon.
 
@@ -61,16 +72,21 @@ class DPUCB(Policy):
     split_budget: bool = True
     confidence: Literal["mishra2015", "tight", "chernoff"] = "mishra2015"
     gamma: float = 0.1
-    tree: Literal["binary", "path"] = "binary"
+    tree: Literal["binary", "path", "signed"] = "binary"
     path_scale: Literal["exact", "printed"] = "exact"
     root: bool = True
+    arity: int = 19
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require(0 < self.gamma < 1, "gamma", self.gamma, "a number in (0, 1)")
         scaled = self.tree == "path" or self.path_scale == "exact"
-        require(scaled, "path_scale", self.path_scale, "exact, as the tree is binary and has no other scale")
-        require(self.tree == "path" or self.root, "root", self.root, "true, as the tree is binary: no node is left out")
+        require(scaled, "path_scale", self.path_scale, f"exact, as the tree is {self.tree} and has no other scale")
+        kept = self.tree == "path" or self.root
+        require(kept, "root", self.root, f"true, as the tree is {self.tree}: no node is left out")
+        require_arity(self.arity)
+        plain = self.tree == "signed" or self.arity == 19
+        require(plain, "arity", self.arity, f"19, the default, as the tree is {self.tree} and has no arity")
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
         trees = [self._mechanism(arms, horizon, rng) for _ in range(arms)]
@@ -84,7 +100,7 @@ class DPUCB(Policy):
     def simulate(self, instance: Instance, horizon: int, checkpoints: IntArray, rng: np.random.Generator) -> IntArray:
         arms = len(instance.mean_rewards)
         released = self.released(arms, horizon)
-        if released.path or released.exponent > 0:
+        if released.kind != SET_BITS or released.exponent > 0:
             return tree_ucb_pulls(instance.mean_rewards, horizon, checkpoints, released, rng)
         same = NoisySums(released.bonus, released.scale, released.draws)
         return pulls_of_leaders(instance.mean_rewards, horizon, checkpoints, same, LARGEST_BLOCK, rng)
@@ -106,38 +122,51 @@ class DPUCB(Policy):
     def released(self, arms: int, horizon: int) -> TreeSums:
         """How sums are released and bounded."""
         epsilon, exponent = self.tree_epsilon(arms), 4.0 if self.confidence == "chernoff" else 0.0
-        if self.tree == "binary":
-            scale, draws = node_scale(horizon, epsilon), tree_levels(horizon)
-        else:
+        bonus = self.bonus(arms, horizon)
+        if self.tree == "signed":
+            scale, draws = signed_node_scale(horizon, epsilon, self.arity), most_nodes(horizon, self.arity)
+            return TreeSums(SIGNED, scale, draws, bonus, exponent, signed_digits(horizon, self.arity), self.arity)
+        if self.tree == "path":
             scale = path_node_scale(horizon, epsilon, printed=self.path_scale == "printed", root=self.root)
-            draws = path_nodes(path_depth(horizon), root=self.root)
-        return TreeSums(self.tree == "path", scale, draws, self.bonus(arms, horizon), exponent)
+            return TreeSums(PATHS, scale, path_nodes(path_depth(horizon), root=self.root), bonus, exponent)
+        return TreeSums(SET_BITS, node_scale(horizon, epsilon), tree_levels(horizon), bonus, exponent)
 
-    def _sums(self, arms: int, horizon: int) -> RunningSums | PathSums:
-        items = horizon - arms + 1
+    def _sums(self, arms: int, horizon: int) -> RunningSums | PathSums | SignedSums:
+        items = max(1, horizon - arms + 1)
         if self.tree == "binary":
-            return tree(horizon, self.tree_epsilon(arms), items)
+            return tree(horizon, self.tree_epsilon(arms), horizon - arms + 1)
         scale = self.released(arms, horizon).scale
-        return PathSums("path tree", self.path_scale, path_depth(horizon), max(1, items), scale, self.root)
+        if self.tree == "signed":
+            return SignedSums("signed-digit tree", "exact", self.arity, items, scale)
+        return PathSums("path tree", self.path_scale, path_depth(horizon), items, scale, self.root)
 
     def _added(self, arms: int, horizon: int) -> Callable[[int, FloatArray], FloatArray]:
         """What is added to noisy means at step t: Gamma / n_a and the width of UCB1."""
         released = self.released(arms, horizon)
         return lambda t, pulls: gamma(released, t) / pulls + ucb1_width(t, pulls)
 
-    def _mechanism(self, arms: int, horizon: int, rng: np.random.Generator) -> TreeMechanism | PathTreeMechanism:
+    def _mechanism(
+        self, arms: int, horizon: int, rng: np.random.Generator
+    ) -> TreeMechanism | PathTreeMechanism | SignedTreeMechanism:
         if self.tree == "binary":
             return TreeMechanism(horizon, self.tree_epsilon(arms), rng)
-        return PathTreeMechanism(horizon, self.released(arms, horizon).scale, rng, self.root)
+        scale = self.released(arms, horizon).scale
+        if self.tree == "signed":
+            return SignedTreeMechanism(horizon, scale, rng, self.arity)
+        return PathTreeMechanism(horizon, scale, rng, self.root)
 
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee.laplace(self.epsilon)
 
     def legend(self) -> str:
-        path = "" if self.tree == "binary" else f", path tree, {self.path_scale} scale"
-        path += "" if self.root else ", no root"
-        return f"{self.label} ({self.confidence}{'' if self.split_budget else ', undivided budget'}{path})"
+        trees = {
+            "binary": "",
+            "path": f", path tree, {self.path_scale} scale{'' if self.root else ', no root'}",
+            "signed": f", signed digits of arity {self.arity}",
+        }
+        undivided = "" if self.split_budget else ", undivided budget"
+        return f"{self.label} ({self.confidence}{undivided}{trees[self.tree]})"
 
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)

@@ -59,21 +59,46 @@ def suboptimal_pulls(cell: Cell, rows: Rows) -> Values:
 
 
 def nash_regret(cell: Cell, rows: Rows) -> Values:
-    """The best mean less the geometric mean over all steps of the means of the arms pulled, of each run.
+    """Nash regret (Barman, Khan, Maiti and Sawarni 2023), mu* - (product over steps of E mu_{I_t})^(1/T), as a mean.
 
-    Nash regret (Barman, Khan, Maiti and Sawarni 2023) has expected means at each step in the geometric mean, which
-    final pulls do not say; it is at most the best mean less e^(the mean over runs of the logarithm of ours).
+    Regret at checkpoints gives the mean of E mu_{I_t} over the steps between two of them, but for the error of a mean
+    over runs. Between checkpoints E mu_{I_t} is taken to be that mean: exact where every step is recorded, else too
+    small, as the logarithm is concave. With one checkpoint it is regret / T; `nash_regret_most` is never too small.
+    Means below 1e-16 of the best are lost in regret and count as 0.
 
-    Raises `ParameterError` where a mean is not known or below 0.
+    It belongs to all runs together. The value of a run is its first-order share: values have Nash regret as their mean,
+    and its standard error (delta method). Raises `ParameterError` where a mean is not known or below 0.
     """
-    means = getattr(cell.instance, "mean_rewards", None)
-    if means is None or (np.asarray(means) < 0).any():
-        raise ParameterError("value", f"nash_regret is for arms with means of at least 0, not {cell.instance.name}")
+    best = _best_mean(cell)
+    steps = np.diff(rows["t"], axis=1, prepend=0)
+    earned = np.maximum(best - np.diff(rows["regret"], axis=1, prepend=0.0) / steps, 0.0)
+    means, weights = earned.mean(axis=0), steps[0] / steps[0].sum()
+    if (means == 0).any():
+        return np.full(len(earned), best)
+    geometric = math.exp(weights @ np.log(means))
+    return np.asarray(best - geometric * (1 + (earned / means - 1) @ weights))
+
+
+def nash_regret_most(cell: Cell, rows: Rows) -> Values:
+    """An upper bound on Nash regret from final pulls: mu* - e^(mean over runs and steps of log mu_{I_t}), as a mean.
+
+    log E mu >= E log mu at every step. Values of runs are as in `nash_regret`. Raises `ParameterError` likewise.
+    """
+    best = _best_mean(cell)
     shares = rows["pulls"] / rows["pulls"].sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        logs = np.log(means)
-    used = np.where(shares > 0, shares * np.where(shares > 0, logs, 0.0), 0.0)
-    return np.asarray(np.max(means) - np.exp(used.sum(axis=1)))
+        logs = np.log(cell.instance.mean_rewards)  # type: ignore[attr-defined]
+    used = np.where(shares > 0, shares * np.where(shares > 0, logs, 0.0), 0.0).sum(axis=1)
+    if np.isneginf(used).any():
+        return np.full(len(used), best)
+    return np.asarray(best - math.exp(used.mean()) * (1 + used - used.mean()))
+
+
+def _best_mean(cell: Cell) -> float:
+    means = getattr(cell.instance, "mean_rewards", None)
+    if means is None or (np.asarray(means) < 0).any():
+        raise ParameterError("value", f"Nash regret is for arms with means of at least 0, not {cell.instance.name}")
+    return float(np.max(means))
 
 
 OF_REGRET = {  # of every kind that records regret against time
@@ -106,7 +131,8 @@ class RegretCell(Cell):
         "wrong_arm": Quantity("share of runs with a wrong arm", _wrong_arm),
         "best_arm_behind": Quantity("share of runs with the best arm behind", best_arm_behind),
         "suboptimal_pulls": Quantity("mean pulls of suboptimal arms", suboptimal_pulls),
-        "nash_regret": Quantity("mean Nash regret of a run", nash_regret),
+        "nash_regret": Quantity("mean Nash regret", nash_regret),
+        "nash_regret_most": Quantity("mean Nash regret, at most", nash_regret_most),
     }
     tables: ClassVar[dict[str, Schema]] = {"curves": Schema(("t", "regret")), "pulls": Schema(("pulls",), "arm")}
 

@@ -30,7 +30,7 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
-NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "dp_se_gauss", "dp_halving_gauss")}
+NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "zcdp_ucb", "dp_se_gauss", "dp_halving_gauss")}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [
@@ -39,7 +39,11 @@ VARIANTS = {
         ["policy.tree=path", "policy.confidence=chernoff"],
         ["policy.tree=path", "policy.path_scale=printed"],
         ["policy.tree=path", "policy.root=false", "policy.split_budget=false"],
+        ["policy.tree=signed", "policy.confidence=chernoff"],
+        ["policy.tree=signed", "policy.arity=5", "policy.split_budget=false"],
     ],
+    "dp_ncb": [[], ["budget.epsilon=20", "policy.c=0.5"]],
+    "ldp_ncb": [[], ["budget.epsilon=20", "policy.c=0.5"]],
     "guess_dp_se": [[], ["policy.growth=square"]],
     "dprucb": [[], ["policy.constants=scaled"], ["policy.tree_budget=natural"]],
     "dp_ucb_tossou": [[], ["budget.epsilon=50"]],
@@ -51,6 +55,7 @@ VARIANTS = {
     "dist_dp_se": [[], ["policy.batch_base=4"]],
     "adac_ucb": [[], ["budget.rho=8", "policy.alpha=2.5"]],
     "zcdp_klucb": [[], ["budget.rho=0.01", "policy.first_batch=3", "policy.ratio=1.5", "policy.c=3"]],
+    "zcdp_ucb": [[], ["budget.rho=5", "policy.tree=binary"]],
     "dp_se_gauss": [[], ["budget.rho=1e-4", "policy.beta=0.1"]],
     "halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving": [[], ["policy.explored=3000"], ["policy.explored=700", "policy.allocation=uniform"]],

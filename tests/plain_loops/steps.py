@@ -7,9 +7,12 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.environments.pareto import Ziggurat, pareto
+from bandits.loops.low_sums import PATHS
 from bandits.loops.perturbed_values import Constants, draw_value, parameters
+from bandits.loops.tree_ucb import SIGNED
 from bandits.mechanisms.hybrid import close_hybrid, fresh_levels
 from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.signed_tree import parent
 from bandits.mechanisms.tree import close_node
 
 
@@ -58,15 +61,17 @@ def index_steps(
 def tree_ucb_steps(
     means: FloatArray,
     checkpoints: IntArray,
-    path: bool,
+    kind: int,
     scale: float,
     draws: int,
+    arity: int,
     gammas: FloatArray,
     rng: np.random.Generator,
 ) -> IntArray:
     """The law of `bandits.loops.tree_ucb.tree_ucb_pulls`; `gammas` are Gamma(1), Gamma(2), ...
 
-    The noise of a path is summed again at every step; a node is drawn when the first leaf below it is reached.
+    The noise of a path is summed again at every step; a node is drawn when the first leaf below it is reached. With
+    signed digits that of each sum is kept, and that of later sums on which it depends is drawn when it is needed.
     """
     arms, horizon = len(means), checkpoints[-1]
     record = np.zeros((len(checkpoints), arms), dtype=np.int64)
@@ -75,6 +80,8 @@ def tree_ucb_steps(
     sums, index = np.zeros(arms), np.zeros(arms)
     noisy = np.zeros(arms)
     memory = np.zeros((arms, draws))
+    of_sums = np.full((arms, arity * (2 * horizon + 1) if kind == SIGNED else 1), math.nan)
+    of_sums[:, 0] = 0.0
     for t in range(1, horizon + 1):
         for a in range(arms):
             index[a] = math.inf if pulls[a] == 0 else (noisy[a] + gammas[t - 1]) / pulls[a]
@@ -83,13 +90,46 @@ def tree_ucb_steps(
         leaf = pulls[arm]
         pulls[arm] += 1
         sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
-        if path:
+        if kind == SIGNED:
+            while math.isnan(of_sums[arm, pulls[arm]]):
+                later = pulls[arm]
+                while math.isnan(of_sums[arm, parent(later, arity)]):
+                    later = parent(later, arity)
+                of_sums[arm, later] = of_sums[arm, parent(later, arity)] + laplace(scale, rng)
+            noisy[arm] = sums[arm] + of_sums[arm, pulls[arm]]
+        elif kind == PATHS:
             for level in range(draws):
                 if leaf % (1 << level) == 0:
                     memory[arm, level] = laplace(scale, rng)
             noisy[arm] = sums[arm] + memory[arm].sum()
         else:
             noisy[arm] = sums[arm] + close_node(memory[arm], pulls[arm], laplace(scale, rng))
+        if t == checkpoints[row]:
+            record[row] = pulls
+            row += 1
+    return record
+
+
+@compiled
+def normal_ucb_steps(
+    means: FloatArray, checkpoints: IntArray, noise: FloatArray, variances: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """The law of `bandits.loops.normal_ucb`; `noise` of each arm and count, shape (arms, horizon)."""
+    arms, horizon = len(means), checkpoints[-1]
+    record = np.zeros((len(checkpoints), arms), dtype=np.int64)
+    row = 0
+    pulls = np.zeros(arms, dtype=np.int64)
+    sums, index = np.zeros(arms), np.zeros(arms)
+    for t in range(1, horizon + 1):
+        for a in range(arms):
+            n = pulls[a]
+            index[a] = math.inf
+            if n > 0:
+                index[a] = (sums[a] + noise[a, n - 1]) / n
+                index[a] += math.sqrt(8 * math.log(t) * (n / 4 + variances[n - 1])) / n
+        arm = int(np.argmax(index))
+        pulls[arm] += 1
+        sums[arm] += 1.0 if rng.random() < means[arm] else 0.0
         if t == checkpoints[row]:
             record[row] = pulls
             row += 1

@@ -30,6 +30,8 @@ from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
+from bandits.policies.nash import DPNCB, LDPNCB, DPNCBCode
+from bandits.policies.normal_ucb import ZCDPUCB
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, ThompsonBeta, ThompsonGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.sparse_vector import SVTSE
@@ -51,6 +53,7 @@ from tests.plain_loops.steps import (
     kl_ucb_steps,
     local_ucb_steps,
     normal_se_steps,
+    normal_ucb_steps,
     perturbed_leader_steps,
     tree_ucb_steps,
 )
@@ -72,10 +75,11 @@ def gammas_of(released, horizon):
     return np.array([gamma(released, t) for t in range(1, horizon + 1)])
 
 
-def either_tree(policy, instance, ends, rng):
+def any_tree(policy, instance, ends, rng):
     released = policy.released(instance.number_of_arms, int(ends[-1]))
+    kind, scale, draws = released.kind, released.scale, released.draws
     gammas = gammas_of(released, int(ends[-1]))
-    return tree_ucb_steps(instance.mean_rewards, ends, released.path, released.scale, released.draws, gammas, rng)
+    return tree_ucb_steps(instance.mean_rewards, ends, kind, scale, draws, released.arity, gammas, rng)
 
 
 def hybrid_bound(policy, instance, ends, rng):
@@ -105,6 +109,34 @@ def halving(policy, instance, ends, rng):
     scale = noise.get(policy.name, lambda: 1e-9)()
     uniform, normal = policy.allocation == "uniform", policy.name == "dp_halving_gauss"
     return halving_steps(instance.mean_rewards, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
+
+
+@cache
+def factor(tree, horizon):
+    """B of the running sums, by binomial coefficients or by set bits."""
+    if tree == "square_root":
+        terms = np.cumprod([1.0, *((2 * j - 1) / (2 * j) for j in range(1, horizon))])
+        return np.tril(terms[np.abs(np.subtract.outer(np.arange(horizon), np.arange(horizon)))])
+    matrix = np.zeros((horizon, horizon))
+    for count in range(1, horizon + 1):
+        rest = count
+        while rest:
+            matrix[count - 1, rest - 1] = 1.0
+            rest -= rest & -rest
+    return matrix
+
+
+@cache
+def column(tree, horizon):
+    """The squared norm of the first column of C, where L = B C."""
+    return np.square(np.linalg.solve(factor(tree, horizon), np.ones(horizon))).sum()
+
+
+def matrix_product(policy, instance, ends, rng):
+    matrix, square = factor(policy.tree, int(ends[-1])), column(policy.tree, int(ends[-1]))
+    scale = np.sqrt(square / (2 * policy.rho))
+    noise = scale * rng.normal(size=(instance.number_of_arms, len(matrix))) @ matrix.T
+    return normal_ucb_steps(instance.mean_rewards, ends, noise, scale**2 * np.square(matrix).sum(axis=1), rng)
 
 
 def batches(policy, instance, ends, rng):
@@ -178,13 +210,17 @@ CASES = [
     Case(index, DPUCB(2.0, False, "tight"), C2(5), 60_000),
     Case(index, DPUCB(10.0, False, "tight"), C4(10), 30_000),
     Case(index, DPUCB(1.0, False, "tight"), C2(3), 300_000, 300),
-    Case(either_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
-    Case(either_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
-    Case(either_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
-    Case(
-        either_tree, DPUCB(3.0, False, "chernoff", tree="path", root=False), C2(3), 4_096
-    ),  # both children of the root
-    Case(either_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="path"), C2(3), 3_000),
+    Case(any_tree, DPUCB(50.0, False, "chernoff", tree="path", path_scale="printed"), C1(2), 3_000),
+    Case(any_tree, DPUCB(3.0, True, "tight", tree="path"), C2(3), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="path", root=False), C2(3), 4_096),  # both children of the root
+    Case(any_tree, DPUCB(5.0, False, "chernoff"), C2(4), 3_000),
+    Case(any_tree, DPUCB(3.0, False, "chernoff", tree="signed"), C2(3), 3_000),
+    Case(any_tree, DPUCB(2.0, True, "tight", tree="signed", arity=3), C2(3), 3_000),
+    Case(any_tree, DPUCB(50.0, False, "chernoff", tree="signed", arity=5), C1(2), 3_000),
+    Case(matrix_product, ZCDPUCB(0.5), C1(2), 2_500, 400),  # noise of an arm is drawn two or three times
+    Case(matrix_product, ZCDPUCB(0.02), C2(3), 1_500, 400),
+    Case(matrix_product, ZCDPUCB(0.02, "binary"), C2(3), 2_500, 400),
     Case(hybrid_bound, DPUCBBound(20.0), C1(5), 20_000),
     Case(hybrid_bound, DPUCBBound(100.0), C2(3), 20_000),
     Case(hybrid_bound, DPUCBBound(50.0), C4(10), 10_000),
@@ -252,6 +288,11 @@ CASES = [
     Case(local_reports, LDPUCBL(1.0), FOUR_ARMS, 1_500, 3_000),
     Case(local_reports, LDPUCBL(20.0), FOUR_ARMS, 1_500, 3_000),
     Case(local_reports, LDPUCBL(0.1), FOUR_ARMS, 20_000, 3_000),
+    Case(choices, DPNCB(1.0, c=0.1), C2(3), 1_000, 400),
+    Case(choices, DPNCB(50.0, c=0.1), Bernoulli((0.9, 0.1, 0.5, 0.5)), 400, 400),
+    Case(choices, DPNCBCode(20.0, c=0.2), C2(3), 1_000, 400),
+    Case(steps_of_the_class, LDPNCB(20.0, c=0.1), FOUR_ARMS, 1_000, 300),
+    Case(steps_of_the_class, LDPNCB(5.0, c=0.5), TWO_BETAS, 600, 100),
     Case(steps_of_the_class, KLUCBCF(1.0), FOUR_ARMS, 300, 200),
     Case(steps_of_the_class, KLUCBCF(1.0), TWO_BETAS, 300, 200),
     Case(kl_of_bits, KLUCBCF(1.0), FOUR_ARMS, 3_000, 200),

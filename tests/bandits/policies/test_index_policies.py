@@ -8,7 +8,8 @@ from bandits import ParameterError
 from bandits.environments.bernoulli import C1, C4, Bernoulli
 from bandits.loops.front import closest_rival, window_of
 from bandits.loops.leader import LARGEST_BLOCK, NoisySums, pulls_of_leaders
-from bandits.loops.tree_ucb import TreeSums, gamma
+from bandits.loops.low_sums import PATHS, SET_BITS
+from bandits.loops.tree_ucb import SIGNED, TreeSums, gamma
 from bandits.mechanisms.laplace import laplace_sum_bound
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies import private_ucb
@@ -38,15 +39,15 @@ def test_chernoff_by_hand():
     assert laplace_sum_bound(3.0, 20, 0.0) == 0
     assert laplace_sum_bound(1.0, 1, 1e4) == pytest.approx(1e4, rel=2e-3)  # one draw: its quantile, nearly
     binary, path = DPUCB(0.5, False, "chernoff"), DPUCB(0.5, False, "chernoff", tree="path")
-    assert binary.released(5, 10**6) == TreeSums(False, 40.0, 20, 0.0, 4.0)
-    assert path.released(5, 10**6) == TreeSums(True, 22.0, 21, 0.0, 4.0)
-    assert replace(path, path_scale="printed").released(5, 10**6) == TreeSums(True, 40.0, 21, 0.0, 4.0)
+    assert binary.released(5, 10**6) == TreeSums(SET_BITS, 40.0, 20, 0.0, 4.0)
+    assert path.released(5, 10**6) == TreeSums(PATHS, 22.0, 21, 0.0, 4.0)
+    assert replace(path, path_scale="printed").released(5, 10**6) == TreeSums(PATHS, 40.0, 21, 0.0, 4.0)
     rootless = replace(path, root=False)  # floor(21 / 2) + 1 = 11 of 20 nodes
-    assert rootless.released(5, 10**6) == TreeSums(True, 22.0, 20, 0.0, 4.0)
-    assert rootless.released(5, 2**19) == TreeSums(True, 22.0, 19, 0.0, 4.0)  # 20 / 2 + 1; with the root 10
-    assert replace(rootless, path_scale="printed").released(5, 10**6) == TreeSums(True, 40.0, 20, 0.0, 4.0)
+    assert rootless.released(5, 10**6) == TreeSums(PATHS, 22.0, 20, 0.0, 4.0)
+    assert rootless.released(5, 2**19) == TreeSums(PATHS, 22.0, 19, 0.0, 4.0)  # 20 / 2 + 1; with the root 10
+    assert replace(rootless, path_scale="printed").released(5, 10**6) == TreeSums(PATHS, 40.0, 20, 0.0, 4.0)
     assert replace(path, split_budget=True, confidence="tight").released(5, 10**6) == TreeSums(
-        True, 110.0, 21, 10 * math.log(10**6) ** 2.5, 0.0
+        PATHS, 110.0, 21, 10 * math.log(10**6) ** 2.5, 0.0
     )
     assert gamma(binary.released(5, 10**6), 10**6) == pytest.approx(40 * least)
     assert gamma(DPUCB(0.5, False, "tight").released(5, 10**6), 7) == DPUCB(0.5, False, "tight").bonus(5, 10**6)
@@ -69,6 +70,21 @@ def test_labels_and_refusals_of_trees():
     assert DPUCB(1.0, False, tree="path", root=False).legend().endswith("path tree, exact scale, no root)")
     with pytest.raises(ParameterError, match="root: must be true, as the tree is binary"):
         DPUCB(1.0, root=False)
+
+
+def test_signed_digits_by_hand():
+    """T = 10^6: five digits of arity 19, of which the first is at most 8, so 8 + 4 x 9 nodes; 14 of arity 3."""
+    signed = DPUCB(0.5, False, "chernoff", tree="signed")
+    assert signed.released(5, 10**6) == TreeSums(SIGNED, 10.0, 44, 0.0, 4.0, 5, 19)
+    ternary = replace(signed, split_budget=True, confidence="tight", arity=3)
+    assert ternary.released(5, 10**6) == TreeSums(SIGNED, 140.0, 14, 10 * math.log(10**6) ** 2.5, 0.0, 14, 3)
+    assert signed.legend() == "DP-UCB (chernoff, undivided budget, signed digits of arity 19)"
+    with pytest.raises(ParameterError, match="arity: must be 19, the default, as the tree is path"):
+        DPUCB(1.0, tree="path", arity=5)
+    with pytest.raises(ParameterError, match="arity: must be an odd number >= 3"):
+        DPUCB(1.0, tree="signed", arity=4)
+    with pytest.raises(ParameterError, match="path_scale: must be exact, as the tree is signed"):
+        DPUCB(1.0, tree="signed", path_scale="printed")
 
 
 def arguments(instance, horizon, policy):

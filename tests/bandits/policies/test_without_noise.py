@@ -17,6 +17,7 @@ from bandits.environments.bernoulli import Bernoulli
 from bandits.environments.heavy_tails import MomentBernoulli, Pareto
 from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB, AdaCUCB
 from bandits.policies.bit_top_two import CTBTT
+from bandits.policies.normal_ucb import ZCDPUCB
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.robust_elimination import RobustBitSE, RobustSE
 from bandits.policies.sub_gaussian import DPSEGauss, ShuffleSE
@@ -210,6 +211,13 @@ ROWS = [
     ),
     Row(
         DPUCB(VAST, split_budget=False, confidence="chernoff", tree="path"),
+        Bernoulli((0.5, 0.8)),
+        300,
+        lambda rng: ucb1((0.5, 0.8), 300, rng),
+        400,
+    ),
+    Row(
+        ZCDPUCB(VAST),
         Bernoulli((0.5, 0.8)),
         300,
         lambda rng: ucb1((0.5, 0.8), 300, rng),

@@ -44,16 +44,27 @@ def test_what_pulls_say_of_the_best_arm():
 
 
 def test_nash_regret():
-    """Means 1/2 and 1/8: half of the pulls each give 1/4; a mean of 0 counts where it is pulled."""
-    cell = RegretCell(Bernoulli((0.5, 0.125)), DPSE(1.0), 100)
-    stored = of_runs(cell, t=[[100]] * 2, regret=[[0.0]] * 2, pulls=[[50, 50], [100, 0]])
-    assert stored.measure("nash_regret") == pytest.approx([0.25, 0.0])
+    """Means 1/2 and 1/8. Each step: arms 1, 2 in one run, and 1, 1 in the other: E mu is 1/2, then 5/16."""
+    cell = RegretCell(Bernoulli((0.5, 0.125)), DPSE(1.0), 2)
+    stored = of_runs(cell, t=[[1, 2]] * 2, regret=[[0.0, 0.375], [0.0, 0.0]], pulls=[[1, 1], [2, 0]])
+    root = math.sqrt(5 / 32)
+    assert stored.measure("nash_regret") == pytest.approx([0.5 - root * 0.7, 0.5 - root * 1.3])  # 1/8 and 1/2 to 5/16
+    assert stored.measure("nash_regret").mean() == pytest.approx(0.5 - root)
+    most = 0.5 - math.sqrt(math.sqrt(1 / 16) * 0.5)  # a geometric mean of 1/4 and of 1/2
+    assert stored.measure("nash_regret_most").mean() == pytest.approx(most)
+    once = of_runs(cell, t=[[2]] * 2, regret=[[0.375], [0.0]], pulls=[[1, 1], [2, 0]])
+    assert once.measure("nash_regret").mean() == pytest.approx(0.1875 / 2)
+    assert once.measure("nash_regret").mean() < stored.measure("nash_regret").mean() < most
+
+
+def test_nash_regret_of_worthless_arms():
     cell = RegretCell(Bernoulli((0.5, 0.0)), DPSE(1.0), 100)
-    stored = of_runs(cell, t=[[100]] * 2, regret=[[0.0]] * 2, pulls=[[99, 1], [100, 0]])
-    assert stored.measure("nash_regret") == pytest.approx([0.5, 0.0])
+    stored = of_runs(cell, t=[[99, 100]] * 2, regret=[[0.0, 0.5]] * 2, pulls=[[99, 1], [100, 0]])
+    assert stored.measure("nash_regret").tolist() == stored.measure("nash_regret_most").tolist() == [0.5, 0.5]
     cell = RegretCell(DeterministicLosses(OneGap(8, 0.5)), RNMFTNL(0.5), 100)
-    with pytest.raises(ParameterError, match=r"^value: nash_regret is for arms with means of at least 0, not dtol"):
-        of_runs(cell, t=[[100]], regret=[[10.0]], pulls=[[40, 60]]).measure("nash_regret")
+    for name in ("nash_regret", "nash_regret_most"):
+        with pytest.raises(ParameterError, match=r"^value: Nash regret is for arms with means of at least 0, not dtol"):
+            of_runs(cell, t=[[100]], regret=[[10.0]], pulls=[[40, 60]]).measure(name)
 
 
 def test_the_worst_profile_is_the_largest_found():

@@ -15,13 +15,18 @@ def series(panel):
 
 
 def test_four_items_by_hand():
-    """Binary: 3 levels, 2 (3/2)^2 a node. Hybrid: 1, 2, 2 + 1, 3 draws of variance 2. Path: 3 nodes, loss 2."""
+    """Binary: 3 levels, 2 (3/2)^2 a node. Hybrid: 1, 2, 2 + 1, 3 draws of variance 2. Path: 3 nodes, loss 2.
+
+    Arity 5: 2 digits, 3 = 5 - 1 - 1, 2 (2/2)^2 a node. Arity 19: a digit, a node for each item.
+    """
     (each, mean) = describe(FIGURE, Cells(), {}).panels
     expected = {
         "binary tree": [4.5, 4.5, 9, 4.5],
         "hybrid mechanism": [2, 4, 6, 6],
         "path tree, printed scale": [6] * 4,
         "path tree, exact scale": [6] * 4,
+        "signed digits of arity 5": [2, 4, 6, 4],
+        "signed digits of arity 19": [0.5, 1, 1.5, 2],
     }
     assert series(each) == {name: ([1, 2, 3, 4], pytest.approx(values)) for name, values in expected.items()}
     made_for, means = series(mean)["hybrid mechanism"]
@@ -38,6 +43,14 @@ def test_the_printed_scale_needs_more():
     assert drawn["path tree, exact scale"][1] == [22.5] * 16
 
 
+def test_normal_noise_by_hand():
+    """Three items, rho = 1/2. Binary: 2 levels, 2 a node. The square root: 89/64 (1, 5/4, 89/64)."""
+    (panel,) = describe({"title": "noise", "rho": 0.5, "panels": [{**PANEL, "items": 3}]}, Cells(), {}).panels
+    drawn = series(panel)
+    assert drawn["binary tree, normal noise"][1] == pytest.approx([2, 2, 4])
+    assert drawn["square root, normal noise"][1] == pytest.approx([89 / 64, 89 / 64 * 5 / 4, (89 / 64) ** 2])
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -46,6 +59,9 @@ def test_the_printed_scale_needs_more():
         ({"panels": [{**PANEL, "shows": "all"}]}, "shows"),
         ({"panels": [{"title": "a"}]}, "figure.panels"),
         ({"epsilon": 0}, "figure.epsilon"),
+        ({"epsilon": None, "rho": -1}, "figure.rho"),
+        ({"rho": 1}, "either epsilon or rho"),
+        ({"epsilon": None}, "either epsilon or rho"),
     ],
 )
 def test_bad_keys_are_named(changed, named):
