@@ -143,14 +143,14 @@ def test_two_arms_by_hand(played, level, gap, steps, failure, monkeypatch):
 
 
 def test_what_a_block_of_vectors_adds_by_hand(failure, monkeypatch):
-    """64 vectors at once, then 64 more: the worse arm has the second block with probability Phi(-64 gap / sqrt(2 65))."""
+    """64 vectors at once, then 64 more, before which the worse arm leads with probability Phi(-64 gap / sqrt(65))."""
     monkeypatch.setattr(random_walk, "COST", 1)
     monkeypatch.setattr(RWFTPL, "_quiet", lambda *given: 64)
     policy, instance, steps = RWFTPL(1.0, level=2.0), DeterministicLosses(OneGap(2, 0.2)), np.array([64, 128])
     plays = np.array([policy.simulate(instance, 128, steps, stream("added", run))[:, 1] for run in range(4000)])
     assert set(np.diff(plays).ravel()) == {0, 64}
     later = int((np.diff(plays) == 64).sum())
-    assert binomtest(later, 4000, norm.cdf(-12.8 / math.sqrt(130))).pvalue > failure
+    assert binomtest(later, 4000, norm.cdf(-12.8 / math.sqrt(65))).pvalue > failure
 
 
 def test_what_is_promised():
