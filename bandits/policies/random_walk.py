@@ -128,9 +128,6 @@ class RWFTPL(FullInformationPolicy):
             promised = Guarantee(self.epsilon, self.delta, Scope.LOCAL, level=self.promised)
         return replace(promised, neighbours=Neighbours.ONE_LOSS_VECTOR)
 
-    def legend(self) -> str:
-        return f"{self.label} ({self.promised:.3g}-GDP)"
-
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
         """The noisy losses of one step."""
