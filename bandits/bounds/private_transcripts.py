@@ -59,7 +59,7 @@ def _later(epsilon: float, horizon: float, steps: int, gap: float) -> float:
 
 
 @dataclass(frozen=True)
-class Splits:
+class _Splits:
     """Inequalities e_n >= share (4 - 2 e_early - growth e_late), one in each row; shapes (inequalities,).
 
     A split at the late arm alone has early = 0 and growth 1, as e_0 = 1.
@@ -102,7 +102,7 @@ def least_errors(epsilon: float, steps: int) -> FloatArray:
         return of_choices
     late = np.arange(2, steps)
     half = (late + 1) // 2
-    once = Splits(late, np.exp(-epsilon * half), np.zeros_like(late), np.ones(late.size), half)
+    once = _Splits(late, np.exp(-epsilon * half), np.zeros_like(late), np.ones(late.size), half)
     return once.least(of_choices, np.ones(late.size, dtype=bool))
 
 
@@ -118,7 +118,7 @@ def least_errors_twice_split(epsilon: float, steps: int) -> FloatArray:
     n, early = (axis.ravel() for axis in np.meshgrid(np.arange(2, steps), np.arange(steps // 2 + 1), indexing="ij"))
     apart = (early <= n // 2) & (early < n - 1)
     n, early = n[apart], early[apart]
-    twice = Splits(n, of_choices[n], early, np.exp(epsilon * early), np.minimum(n - 1, n // 2 + early))
+    twice = _Splits(n, of_choices[n], early, np.exp(epsilon * early), np.minimum(n - 1, n // 2 + early))
     kept: BoolArray = early == 0
     errors = twice.least(of_choices, kept)
     for _ in range(ROUNDS):
