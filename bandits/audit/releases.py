@@ -263,6 +263,15 @@ class NormalSums(Release):
 
 
 @dataclass(frozen=True)
+class GaussianVector(GaussianDraws):
+    """`draws` numbers in [0, 1], all of which may change at once, each with noise of Normal(0, `variance`)."""
+
+    @property
+    def _witness(self) -> str:
+        return f"all {self.draws} numbers from 0 to 1"
+
+
+@dataclass(frozen=True)
 class GridNormal(Release):
     """A number in whole steps plus discrete normal noise, of which one item moves it by at most `steps`: `zcdp`-zCDP.
 

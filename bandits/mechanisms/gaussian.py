@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from bandits.arrays import FloatArray
-from bandits.parameters import require
+from bandits.parameters import ParameterError, require
 
 _DEPTH = 45.0  # integrals end where the integrand has fallen by e^-_DEPTH
 _NODES, _WEIGHTS = (points / 2 for points in np.polynomial.legendre.leggauss(80))
@@ -24,6 +24,16 @@ LEVELS = (1e-100, 1e100)
 def require_level(level: float) -> None:
     """A level of GDP is a number above zero."""
     require(LEVELS[0] <= level <= LEVELS[1], "level", level, "a finite number > 0 (in 1e-100..1e100)")
+
+
+def require_one(delta: float | None, other: float | None, name: str) -> None:
+    """Raise `ParameterError` unless exactly one is given: delta, or the parameter called `name`."""
+    if delta is None and other is None:
+        raise ParameterError(
+            "delta", f"must be a number in (0, 1), or {name} given: Gaussian noise is purely private for no epsilon"
+        )
+    if delta is not None and other is not None:
+        raise ParameterError(name, f"must be null where delta is given, got {other:g}: delta sets it")
 
 
 def gaussian_delta(level: float, epsilon: float) -> float:

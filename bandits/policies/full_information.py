@@ -234,7 +234,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
                 arms = np.full(rounds, leader)
                 began, drawn = sums[leader], 0
                 for place in [*doubted, rounds]:
-                    sums = sums + _fresh_sums(instance, members, place - drawn, rng)
+                    sums = sums + fresh_sums(instance, members, place - drawn, rng)
                     sums[leader] = began + (own[place - 1] if place else 0.0)
                     if place < rounds:
                         arms[place] = self.choose(sums[None], steps[[place]], levels[[place]])[0]
@@ -277,7 +277,7 @@ class StepwiseFullInformationPolicy(FullInformationPolicy):
         """
 
 
-def _fresh_sums(
+def fresh_sums(
     instance: FullInformation, members: Sequence[IntArray], rounds: int, rng: np.random.Generator
 ) -> FloatArray:
     """Sums of `rounds` fresh losses of every arm, shape (arms,); `members` are the arms of each group.

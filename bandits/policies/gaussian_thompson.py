@@ -18,23 +18,13 @@ from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
 from bandits.loops.perturbed_values import GAUSS, Constants
 from bandits.loops.reused_draws import reused_draws_pulls
-from bandits.mechanisms.gaussian import gaussian_level, require_level
-from bandits.parameters import ParameterError, require
+from bandits.mechanisms.gaussian import gaussian_level, require_level, require_one
+from bandits.parameters import require
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.policies.perturbed_leader import PerturbedLeader
 
 ENOUGH_DRAWS = 2 * math.sqrt(2 * math.pi * math.e)  # c0, our choice, see `DPTSUCB.draws`
 LONGEST_EPOCH = 2**62
-
-
-def require_one(delta: float | None, other: float | None, name: str) -> None:
-    """Raise `ParameterError` unless exactly one is given: delta, or the parameter called `name`."""
-    if delta is None and other is None:
-        raise ParameterError(
-            "delta", f"must be a number in (0, 1), or {name} given: Gaussian noise is purely private for no epsilon"
-        )
-    if delta is not None and other is not None:
-        raise ParameterError(name, f"must be null where delta is given, got {other:g}: delta sets it")
 
 
 @dataclass(frozen=True)

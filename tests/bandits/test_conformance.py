@@ -22,14 +22,15 @@ from experiments.config.plan import plan
 INSTANCE = {
     **dict.fromkeys(["dprucb", "dprse", "ldprse", "ldprse_boxed", "robust_ucb", "robust_se", "robust_bit_se"], "s1"),
     **dict.fromkeys(
-        ["rnm_ftnl", "random_prefix", "offset_ftnl", "follow_the_leader", "decreasing_hedge"], "dtol_bernoulli"
+        ["rnm_ftnl", "random_prefix", "offset_ftnl", "follow_the_leader", "decreasing_hedge", "rw_ftpl"],
+        "dtol_bernoulli",
     ),
     "vote_ftnl": "dtol_deterministic",
     **dict.fromkeys(["dp_nas", "dp_exponential_nas", "nas", "exponential_nas", "dp_bernstein"], "signed_bernoulli"),
 }  # else c1
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
-NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se"], DELTA)
+NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se", "rw_ftpl"], DELTA)
 NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "zcdp_ucb", "dp_se_gauss", "dp_halving_gauss")}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
@@ -77,6 +78,7 @@ VARIANTS = {
         ["policy.noise=laplace", "policy.resample=true"],
     ],
     "vote_ftnl": [[], ["policy.noise=exponential"]],
+    "rw_ftpl": [[], ["budget.delta=null", "policy.level=0.5"]],
     "dp_klucb": [[], ["policy.first_batch=null", "policy.ratio=1.1"], ["policy.index=exact"]],
     "dp_imed": [[], ["policy.first_batch=7", "policy.ratio=1.5"]],
     "anytime_lazy_ucb": [[], ["policy.logarithm=natural"]],

@@ -196,12 +196,12 @@ def test_sums_of_blocks_have_the_law_of_sums_of_steps(failure):
     instance = BernoulliLosses(Free((0.2, 0.5), (3, 6)), 0.1)
     members = [np.array([4]), np.array([0, 9, 2]), np.array([1, 3, 5, 6, 7, 8])]
     rng = stream("fresh sums", 0)
-    drawn = np.array([experts._fresh_sums(instance, members, 11, rng) for _ in range(400)])
+    drawn = np.array([experts.fresh_sums(instance, members, 11, rng) for _ in range(400)])
     for group, mean in enumerate(instance.mean_losses):
         ideal = binom.rvs(11, mean, size=400 * len(members[group]), random_state=rng)
         assert ks_2samp(drawn[:, members[group]].ravel(), ideal).pvalue > failure
     few = BernoulliLosses(OneGap(9, 0.5), 0.1)  # more arms than sums: each sum comes with its number of arms
-    arms = np.array([experts._fresh_sums(few, [np.array([8]), np.arange(8)], 1, rng) for _ in range(400)])
+    arms = np.array([experts.fresh_sums(few, [np.array([8]), np.arange(8)], 1, rng) for _ in range(400)])
     assert ks_2samp(arms[:, 0], arms[:, 7]).pvalue > failure
 
 
