@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from experiments.advice.answer import Answer, Variation
 from experiments.advice.naming import Naming
-from experiments.advice.question import Question
+from experiments.advice.question import MOST_USERS, Question
 from experiments.advice.race import Row
 from experiments.contests import FEWEST
+from experiments.fixed_budget import Namer
 
 WIDTH = 120
 ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0, which keeps the means."
@@ -159,12 +160,40 @@ def naming_page(naming: Naming) -> str:
 
 
 def naming_lines(naming: Naming) -> Iterator[str]:
-    """For each number of users that was tried, who is least often wrong; where no policy names an arm, no line."""
+    """For each number of users that was tried, who is least often wrong; where no policy names an arm, no line.
+
+    Then the same with other gaps.
+    """
     for users, row in naming.curve:
-        low, wrong, high = (100 * share for share in (row.wrong.low, row.wrong.estimate, row.wrong.high))
-        interval = f" ({low:.3g} to {high:.3g} %)" if low < high else ""
-        if wrong < 100:
-            yield f"{users:,} users: {row.label}, wrong in {wrong:.3g} %{interval}"
+        if row.wrong.estimate < 1:
+            yield f"{users:,} users: {_wrong(row)}"
+    for factor, number, best in naming.nearby:
+        if number is None or best is None:
+            yield f"gaps x {factor:.3g}: no number of users up to {MOST_USERS:,} is enough"
+        elif naming.error is None:
+            yield f"gaps x {factor:.3g}: {_wrong(best)}"
+        else:
+            yield f"gaps x {factor:.3g}: about {number:,} users, {_wrong(best)}"
+
+
+def _wrong(row: Namer) -> str:
+    low, wrong, high = (100 * share for share in (row.wrong.low, row.wrong.estimate, row.wrong.high))
+    interval = f" ({low:.3g} to {high:.3g} %)" if low < high else ""
+    return f"{row.label}, wrong in {wrong:.3g} %{interval}"
+
+
+def over_the_range(naming: Naming) -> str:
+    """What holds for every gap of the range that was given, by its ends; empty if none was."""
+    if not naming.asking.ranged:
+        return ""
+    (_, users, row), (_, _, at_largest) = naming.nearby
+    if naming.error is not None:
+        text = "no number of users is enough" if users is None else f"about {users:,} users are enough"
+        return f" Over the whole range of gaps {text}."
+    assert row is not None
+    assert at_largest is not None
+    ends = f"{100 * at_largest.wrong.estimate:.3g} % at the largest to {100 * row.wrong.estimate:.3g} % at the smallest"
+    return f" Over the range of gaps that is {ends}, each by the policy that is best there."
 
 
 def naming_sentence(naming: Naming) -> str:
@@ -176,6 +205,7 @@ def naming_sentence(naming: Naming) -> str:
         )
     else:
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
+    text += over_the_range(naming)
     if not best.stops:
         text += (
             " That is so for these means: if the best arm is less far ahead, it is wrong more often and cannot tell."

@@ -22,7 +22,7 @@ from tests.bandits.policies.test_batched import NAMES, POLICIES
 
 pytest.importorskip("opendp")
 HEAVY = [RobustBitSE(2.0), LDPRSE(2.0, constants="custom", confidence_scale=0.01)]
-LOCAL = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0), LDPHalving(1.0, 200), *HEAVY]
+LOCAL = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0), LDPHalving(1.0, 60), *HEAVY]
 FEW = 7  # tickets between two snapshots
 
 
