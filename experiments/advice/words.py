@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from experiments.advice.answer import Answer, Variation
+from experiments.advice.answer import Answer, Learned, Variation
 from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
 from experiments.advice.race import Row
@@ -56,10 +56,7 @@ def sentence(answer: Answer) -> str:
         return f"A first look: {runs} runs of each are too few to recommend one."
     if not answer.learns:
         text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
-        if answer.learned is None:
-            return text
-        row = answer.learned.rows[0]
-        return f"{text} With {answer.learned.value:,} users {row.label} does; a quarter of them are too few."
+        return text if answer.learned is None else f"{text} {from_users(answer.learned)}."
     if not answer.best:
         return "No finalist has left its start phase: nothing can be recommended."
     first, *others = answer.best
@@ -103,13 +100,28 @@ def changed(answer: Answer) -> Iterator[str]:
             continue
         first = one.rows[0]
         uniform = f"uniform play {one.asking.uniform:,.0f}"
-        if one.field == "gap":
+        if one.field == "gap" and one.learned is not None:
+            yield f"  gaps x {one.value:.3g}: {typical(one)}. {from_users(one.learned)}"
+        elif one.field == "gap":
             yield f"  gaps x {one.value:.3g}: {first.label}, 95 % quantile {first.standing.high:,.0f}; {uniform}"
-        elif one.field == "trust":
+        elif one.field == "trust" and one.learns:
             yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
         else:
-            value = f"{one.value:,}" if one.field == "users" else f"{one.value:g}"
-            yield f"  {one.field} {value}: {typical(one)}"
+            yield f"  {one.field} {_value(one)}: {typical(one)}"
+
+
+def _value(one: Variation) -> str:
+    if isinstance(one.value, str):
+        return one.value
+    return f"{one.value:,}" if one.field == "users" else f"{one.value:g}"
+
+
+def from_users(learned: Learned) -> str:
+    """From how many users on something learns, if that is known."""
+    if learned.first is None:
+        return f"Up to {learned.most:,} users, the most that were tried, nothing does"
+    row = learned.first.rows[0]
+    return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
 
 
 def typical(one: Variation) -> str:

@@ -15,7 +15,7 @@ from experiments.advice.contenders import contenders, largest_budget
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import judged, pooled, seconds_of_a_run
-from experiments.advice.words import page, sentence, unbound
+from experiments.advice.words import changed, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.contests import contest, standing
@@ -365,16 +365,52 @@ def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     asking = question(**CASE)
     tried = []
     monkeypatch.setattr(
-        answer, "contenders", lambda there, composer, extra: (tried.append(there.users), ([one], []))[1]
+        answer, "contenders", lambda there, composer, extra, among: (tried.append(there.users), ([one], []))[1]
     )
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 2000, one)])
     learned = answer._learned(asking, Composer(), (), lambda _: None)  # uniform play is 400, 1,600, 6,400 there
     assert tried == [8000, 32000]
-    assert learned.value == learned.asking.users == 32000
+    assert learned.first.value == learned.first.asking.users == learned.most == 32000
     rows, rivals = judged([row("b", 399, one)])
     text = sentence(Answer(asking, rows, rivals, [], learned=learned))
     assert text.endswith("With 32,000 users a does; a quarter of them are too few.")
+    there = Variation("gap", 0.5, asking.with_gaps(0.5), judged([row("b", 199, one)])[0], learned)
+    assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
+        "  gaps x 0.5: nothing learns; uniform play 200. With 32,000 users a does; a quarter of them are too few"
+    ]
+
+
+def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch):
+    """All are too slow from 128,000 users on; with too many users the search ends."""
+    asking = question(**CASE)
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one] if there.users < 10**5 else [], []))
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 10**15, one)])
+    learned = answer._learned(asking, Composer(), (), lambda _: None)
+    assert (learned.first, learned.most) == (None, 32000)
+    rows, rivals = judged([row("b", 399, one)])
+    text = sentence(Answer(asking, rows, rivals, [], learned=learned))
+    assert text.endswith("Up to 32,000 users, the most that were tried, nothing does.")
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
+    assert answer._learned(asking, Composer(), (), lambda _: None).most == 2000 * 4**14 <= 10**12 < 2000 * 4**15
+    weak = Variation("trust", "central", asking, rows)
+    assert list(changed(Answer(asking, rows, rivals, [], variations=[weak]))) == [
+        "  trust central: nothing learns; uniform play 400"
+    ]
+
+
+def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
+    """Among the finalists alone."""
+    asking, among = question(**CASE), []
+    monkeypatch.setattr(answer, "_named", lambda there, names, *_: [one])
+    monkeypatch.setattr(
+        answer, "play", lambda racers, runs: [row("a", 195, one)]
+    )  # uniform play is 200 at half the gap
+    monkeypatch.setattr(answer, "_learned", lambda there, *_: among.append((there.uniform, _[-1])) or "sought")
+    gaps = [there for there in answer._varied(asking, ["a"], Composer(), (), lambda _: None) if there.field == "gap"]
+    assert [there.learned for there in gaps] == ["sought", None]
+    assert among == [(pytest.approx(200), ["a"])]
 
 
 def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
