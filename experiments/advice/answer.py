@@ -190,7 +190,7 @@ def _varied(
     for field_, value, other, runs in _cases(asking, budget):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        best = [row.contender for row in few[:VARIED]]
+        best = [row.contender for row in few if row in few[:VARIED] or row.contender.law is not None]
         there = Variation(field_, value, other, judged(play(best, runs))[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))

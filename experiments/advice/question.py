@@ -41,6 +41,8 @@ class Question:
     past: rewards that were observed, drawn again with replacement in place of a law.
     nearby: factors of all gaps at which the answer is repeated: half and twice, or the ends of a range of gaps.
     ranged: whether a range of gaps was given, of which `means` have the geometric middle.
+    believed: means for which a policy may be designed, if they are not those that are played: of the question before
+        its gaps were changed.
     """
 
     means: tuple[float, ...]
@@ -55,6 +57,7 @@ class Question:
     past: Past | None = None
     nearby: tuple[float, float] = USUAL_NEARBY
     ranged: bool = False
+    believed: tuple[tuple[float, ...], ...] = ()
 
     @property
     def promise(self) -> Guarantee:
@@ -109,7 +112,16 @@ class Question:
         second = sorted(self.means)[-2]
         low, high = {"clicks": (0.0, 1.0), "bounded": (1e-6, 1 - 1e-6), "heavy": (1e-6, math.inf)}[self.rewards]
         moved = (round(second + (mean - second) * factor, DIGITS) for mean in self.means)
-        return replace(self, means=tuple(min(max(mean, low), high) for mean in moved), past=None)
+        means = tuple(min(max(mean, low), high) for mean in moved)
+        return replace(self, means=means, past=None, believed=self.designs)
+
+    @property
+    def designs(self) -> tuple[tuple[float, ...], ...]:
+        """The means that whoever asks holds possible: those given, and the ends of a range of gaps."""
+        if self.believed or not self.ranged:
+            return self.believed or (self.means,)
+        known = replace(self, ranged=False)
+        return (self.means, *(known.with_gaps(factor).means for factor in self.nearby))
 
     def with_budget(self, factor: float) -> "Question":
         """The same with `factor` times epsilon, and the square of it times rho; delta stays."""

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bandits import Instance
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
 from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
-from experiments.intervals import Interval
+from experiments.intervals import Interval, exactly
 from experiments.means import mean_of
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import Store, stored_cells
@@ -42,11 +42,13 @@ class Row:
     @property
     def lost(self) -> float:
         """The mean reward lost, without a word on whether it can be trusted: by it a race is decided."""
-        return float(self.stored.headline.mean())
+        return float(self.stored.headline.mean()) if self.contender.law is None else self.contender.law.mean
 
     @property
     def mean(self) -> Interval:
-        """The mean reward lost; approximate, see `experiments.means`."""
+        """The mean reward lost; approximate unless its law is known, see `experiments.means`."""
+        if self.contender.law is not None:
+            return exactly(self.contender.law.mean)
         return mean_of(self.stored, ERROR).interval
 
     @property
@@ -56,6 +58,8 @@ class Row:
     @property
     def on_best(self) -> float:
         """The share of runs that pulled the best arm most often."""
+        if self.contender.law is not None:
+            return 1 - self.contender.law.chance
         instance = self.stored.cell.instance
         assert isinstance(instance, Instance)
         best = int(np.argmax(instance.mean_rewards))
@@ -77,7 +81,7 @@ def play(racers: Sequence[Contender], runs: int) -> list[Row]:
     complete(plans, runner_of(plans))
     cells = [next(iter(stored_cells(planned))) for planned in plans]
     error = error_of_each(len(racers))
-    return [Row(one, stored, standing(stored, error)) for one, stored in zip(racers, cells, strict=True)]
+    return [Row(one, stored, _standing(one, stored, error)) for one, stored in zip(racers, cells, strict=True)]
 
 
 def race(
@@ -126,7 +130,16 @@ def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -
     ]
     together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     stored = Stored(together, {}, first.stored.cell)
-    return Row(first.contender, stored, standing(stored, error))
+    return Row(first.contender, stored, _standing(first.contender, stored, error))
+
+
+def _standing(one: Contender, stored: Stored, error: float) -> Standing:
+    """That of its runs, or by its law if that is known."""
+    seen = standing(stored, error)
+    if one.law is None:
+        return seen
+    quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
+    return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")
 
 
 def seconds_of_a_run(one: Contender, users: int) -> float:

@@ -17,9 +17,11 @@ ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0
 def lost(row: Row) -> list[str]:
     """Mean with its interval, or that it is in doubt; median, 95 % quantile, share of runs on the best arm, runs."""
     half = (row.mean.high - row.mean.low) / 2
-    shown = "in doubt" if row.standing.doubt else f"{row.mean.estimate:,.0f} ± {half:,.0f}"
-    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.0f} %", str(row.runs)
-    return [shown, *numbers]
+    shown, computed = f"{row.mean.estimate:,.0f} ± {half:,.0f}", row.contender.law is not None
+    if row.standing.doubt or computed:
+        shown = f"{row.mean.estimate:,.0f}" if computed else "in doubt"
+    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.{1 if computed else 0}f} %"
+    return [shown, *numbers, "exact" if computed else str(row.runs)]
 
 
 def rows_of(answer: Answer) -> list[list[str]]:
@@ -62,6 +64,9 @@ def sentence(answer: Answer) -> str:
     first, *others = answer.best
     high = first.standing.high
     text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
+    if first.contender.law is not None:
+        text += " How many explore is the best number for the gaps that were given: with smaller ones it may name the"
+        text += " wrong arm, and lose more than uniform play."
     if others:
         names = ", ".join(row.label for row in others)
         text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
@@ -103,7 +108,10 @@ def changed(answer: Answer) -> Iterator[str]:
         if one.field == "gap" and one.learned is not None:
             yield f"  gaps x {one.value:.3g}: {typical(one)}. {from_users(one.learned)}"
         elif one.field == "gap":
-            yield f"  gaps x {one.value:.3g}: {first.label}, 95 % quantile {first.standing.high:,.0f}; {uniform}"
+            named = {row.label for row in answer.best}
+            known = [first, *(row for row in one.rows[1:] if row.contender.law is not None and row.label in named)]
+            high = "; ".join(f"{row.label}, 95 % quantile {row.standing.high:,.0f}" for row in known)
+            yield f"  gaps x {one.value:.3g}: {high}; {uniform}"
         elif one.field == "trust" and one.learns:
             yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
         else:
