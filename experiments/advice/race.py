@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bandits import Instance
+from bandits.policies.halving import HalvingPolicy
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
 from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
@@ -20,6 +21,7 @@ from experiments.store.stored import Stored
 ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
 FINALISTS = 5
 LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
+COMMITS = "it commits to one arm, and runs with a wrong one, too rare to be seen, may carry the mean"
 SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
 
 
@@ -58,12 +60,13 @@ class Row:
     @property
     def on_best(self) -> float:
         """The share of runs that pulled the best arm most often."""
-        if self.contender.law is not None:
-            return 1 - self.contender.law.chance
-        instance = self.stored.cell.instance
-        assert isinstance(instance, Instance)
-        best = int(np.argmax(instance.mean_rewards))
-        return float((self.stored.pulls.argmax(axis=1) == best).mean())
+        return _on_best(self.stored) if self.contender.law is None else 1 - self.contender.law.chance
+
+
+def _on_best(stored: Stored) -> float:
+    assert isinstance(stored.cell.instance, Instance)
+    best = int(np.argmax(stored.cell.instance.mean_rewards))
+    return float((stored.pulls.argmax(axis=1) == best).mean())
 
 
 def judged(rows: Sequence[Row]) -> tuple[list[Row], Contest]:
@@ -134,10 +137,14 @@ def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -
 
 
 def _standing(one: Contender, stored: Stored, error: float) -> Standing:
-    """That of its runs, or by its law if that is known."""
+    """That of its runs, or by its law if that is known.
+
+    If it commits to an arm, and no run to a wrong one, its mean is in doubt: such a run loses nearly all.
+    """
     seen = standing(stored, error)
     if one.law is None:
-        return seen
+        unseen = isinstance(one.policy, HalvingPolicy) and _on_best(stored) == 1
+        return replace(seen, doubt=COMMITS) if unseen else seen
     quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
     return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")
 

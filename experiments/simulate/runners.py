@@ -4,6 +4,7 @@ A runner submits tasks to an executor and collects their futures. If the worker 
 one replication at a time; a replication that kills its worker again is a failure.
 """
 
+import ctypes
 import os
 import signal
 import threading
@@ -194,7 +195,8 @@ class Here:
     """An executor that runs everything at once in this process; `processes` are for what must not run here.
 
     It does so in a thread, for which this one waits: so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which
-    may take hours and sees no signal. The thread is left behind.
+    may take hours and sees no signal. The thread is then asked to end: it does so at once in Python, and after the
+    loop in machine code, which cannot be left.
     """
 
     def __init__(self, processes: "OfProcesses") -> None:
@@ -203,17 +205,29 @@ class Here:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call the function now; a future with its result."""
         future: Future[Any] = Future()
-        threading.Thread(target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True).start()
-        while not wait([future], SIGNAL).done:
-            pass
+        thread = threading.Thread(target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True)
+        thread.start()
+        try:
+            while not wait([future], SIGNAL).done:
+                pass
+        except BaseException:
+            _end(thread)
+            raise
         return future
 
 
+def _end(thread: threading.Thread) -> None:
+    """Raise `KeyboardInterrupt` in a thread, as soon as it runs Python."""
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
+
+
 def _settle(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        future.set_result(function(*arguments))
-    except BaseException as error:  # for the thread that waits
-        future.set_exception(error)
+    with suppress(KeyboardInterrupt):  # of `_end`, if all else is done
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:  # for the thread that waits
+            future.set_exception(error)
 
 
 class OfProcesses:

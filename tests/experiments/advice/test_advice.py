@@ -473,3 +473,15 @@ def test_a_computed_law_stands_for_runs(one):
     assert (there.lost, there.standing.mean, there.mean) == (145, 145, (145, 145, 145))
     assert (there.median, there.standing.high, there.on_best) == (100, 100, 0.95)
     assert lost(there) == ["145", "100", "100", "95.0 %", "exact"]
+
+
+def test_a_mean_without_a_wrong_commitment_is_in_doubt():
+    """Of Beta rewards the law is not computed, and 4 runs with the right arm do not show what a wrong one costs."""
+    asking = question(**CASE, rewards="bounded")
+    (beta,) = contenders(asking, Composer(), (), ["dp_halving"])[0]
+    assert (beta.law, beta.planned.requests[0].cell.instance.name) == (None, "beta")
+    made = row("a", 100, beta).stored
+    best = int(np.argmax(asking.means))
+    sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((100, 1), dtype=int)}
+    assert race._standing(beta, Stored(sure, {}, made.cell), 0.01).doubt == race.COMMITS
+    assert race._standing(beta, made, 0.01).doubt == ""  # a quarter of its runs are wrong

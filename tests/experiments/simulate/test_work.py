@@ -1,7 +1,8 @@
-"""What a sweep knows of the time and memory of its cells."""
+"""What a sweep knows of the time and memory of its cells, and what is left of it when it is interrupted."""
 
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
-from experiments.simulate import complete, simulate_block
+from experiments.simulate import complete, runners, simulate_block
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
@@ -32,3 +33,25 @@ def test_seconds_are_those_of_the_processor_not_of_the_clock(monkeypatch):
     monkeypatch.setattr(RegretCell, "replicate", delayed)
     (seconds,) = simulate_block(cell, 0, 1).seconds
     assert 0 < seconds < 0.5
+
+
+def test_an_interrupted_run_leaves_no_thread(monkeypatch):
+    """As Ctrl-C does where `run` is called: what was being simulated in Python ends, with nothing printed."""
+    began, here = threading.Event(), runners.Here(None)
+
+    def endless():
+        began.set()
+        while True:
+            time.sleep(0.001)
+
+    def interrupted(*_):
+        assert began.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runners, "wait", interrupted)
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        here.submit(endless)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
