@@ -55,8 +55,8 @@ def run(
 
     Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
     best arm. After Ctrl-C nothing goes on, but with one worker or "runner=threads" a loop in machine code, which ends
-    with its replication. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
-    such a table, and for a policy that fails.
+    with its replication. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one
+    without such a table, and for a policy that fails.
     """
     from experiments.config.plan import plan
     from experiments.frames import rows_of_plans
