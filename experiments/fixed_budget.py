@@ -1,18 +1,20 @@
 """Which policies name the best of some arms when the number of users is fixed, and how often they are wrong."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bandits.bounds.halving import halving_error
+from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
 from bandits.learner import Learner
+from bandits.mechanisms.concentrated import pure_of_rho
+from bandits.policies.local_halving import LDPHalving
 from experiments import intervals
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
-from experiments.errors import UserError
+from experiments.errors import UserError, shown
 from experiments.intervals import Interval
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
@@ -21,6 +23,11 @@ ERROR = 0.05  # the probability with which some interval of an answer may miss
 ALLOCATIONS = ("halving", "uniform")
 HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
 RULES = {"epsilon": ("dp_tt", "dp_se"), "rho": ("dp_se_gauss",), "": ("successive_elimination",)}  # stop by themselves
+LOCAL_HALVING = "ldp_halving"  # for every trust but central: what is promised of bits is promised of their sums
+RULES_OF = {"distributed": ("dist_dp_se", "ctb_tt"), "shuffle": ("ctb_tt",), "local": ("ctb_tt",)}
+TRUSTS = (*RULES_OF, "central")
+BY_STEPS = ("ctb_tt",)  # whose time grows with users: left out where all runs together have more steps than this
+MOST_STEPS = 1e8
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Namer:
     @property
     def stops(self) -> bool:
         """Whether it stops by itself, and is then wrong with probability `beta` at most, whatever the means are."""
-        return "policy.beta" in dict(self.setting)
+        return _stops(self.setting)
 
 
 def namers(
@@ -59,22 +66,27 @@ def namers(
     runs: int = 1000,
     results_dir: str | None = None,
     composer: Composer | None = None,
+    trust: str = "central",
+    rules: bool = True,
 ) -> list[Namer]:
     """All ways to name one of the Bernoulli arms with these means under a budget, or none; the least often wrong first.
 
         namers([0.033, 0.03, 0.027], users=200_000, epsilon=0.5)[0].wrong
 
     Halving and uniform allocation use all users. The others stop by themselves, wrong with probability `beta` at most,
-    and are wrong here too if the users do not suffice. Two arms are halved once: that is computed by `bandits.exact`.
-    All else is simulated `runs` times and stored in `results_dir`, as by `experiments.run`. A policy whose first round
-    or batch needs more users is left out. Who asks often gives a `composer`, which keeps what it has composed.
+    and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms are halved once:
+    that is computed by `bandits.exact`. All else is simulated `runs` times and stored in `results_dir`, as by
+    `experiments.run`. A policy whose first round or batch needs more users is left out, and so is one that decides at
+    every step if it would take too long. Without `trust` in a server, "local", "shuffle" or "distributed", halving is
+    that on bits of users; a rho is then promised by the pure epsilon that implies it. Who asks often gives a
+    `composer`, which keeps what it has composed.
 
-    Raises `UserError` for means, users or a budget that no policy takes.
+    Raises `UserError` for means, users, a trust or a budget that no policy takes.
     """
-    if epsilon is not None and rho is not None:
-        raise UserError("rho: must be left out beside epsilon")
-    budget = {key: value for key, value in (("epsilon", epsilon), ("rho", rho)) if value is not None}
-    settings = list(_settings(len(means), users, budget, beta))
+    budget = _budget(epsilon, rho, trust)
+    settings = list(_settings(len(means), users, budget, beta, trust))
+    slow = BY_STEPS if users * runs > MOST_STEPS else ()
+    settings = [one for one in settings if dict(one)["policy"] not in slow and (rules or not _stops(one))]
     words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
     words += [f"replications={runs}", *([] if results_dir is None else [f"results_dir={results_dir}"])]
     planned = dict(zip(settings, attempts(settings, composer or Composer(), words), strict=True))
@@ -83,27 +95,55 @@ def namers(
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
-        pulls, pair = users // 2, (means[0], means[1])
+        pulls, design = users // 2, two_arms((means[0], means[1]), epsilon, rho, trust)
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
-            wrong = TwoArms(pair, epsilon, rho, draws=2).wrong(pulls)
+            twice = intervals.exactly(replace(design, draws=2).wrong(pulls))
             policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting, budget)
-            computed.append(Namer(policy.legend(), setting, intervals.exactly(wrong), bound, 2 * pulls, policy))
-        wrong = TwoArms(pair, epsilon, rho).wrong(pulls)
-        computed.append(Namer("one noisy difference", (), intervals.exactly(wrong), 1.0, 2 * pulls))
+            computed.append(Namer(policy.legend(), setting, twice, bound, 2 * pulls, policy))
+        if budget and trust == "central":
+            wrong = intervals.exactly(design.wrong(pulls))
+            computed.append(Namer("one noisy difference", (), wrong, 1.0, 2 * pulls))
     simulated = _simulated(means, plans, budget) if plans else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
 
-def _settings(arms: int, users: int, budget: dict[str, float], beta: float) -> Sequence[Setting]:
+def two_arms(means: tuple[float, float], epsilon: float | None, rho: float | None, trust: str) -> TwoArms:
+    """The test of two arms: one noisy difference of sums, or with another trust than central one of sums of bits."""
+    if trust == "central":
+        return TwoArms(means, epsilon, rho)
+    worse, better = LDPHalving(_budget(epsilon, rho, trust)["epsilon"]).chance(np.array(means)).tolist()
+    return TwoArms((worse, better))
+
+
+def _stops(setting: Setting) -> bool:
+    return "policy.beta" in dict(setting)
+
+
+def _budget(epsilon: float | None, rho: float | None, trust: str) -> dict[str, float]:
+    """The budget by its name. Raises `UserError`."""
+    if trust not in TRUSTS:
+        raise UserError(f"trust: must be one of {', '.join(TRUSTS)}, got {shown(trust)}")
+    if epsilon is not None and rho is not None:
+        raise UserError("rho: must be left out beside epsilon")
+    if trust != "central" and epsilon is None and rho is None:
+        raise UserError("epsilon: give a budget, or leave trust out")
+    if trust != "central" and rho is not None:
+        return {"epsilon": pure_of_rho(rho)}
+    return {key: value for key, value in (("epsilon", epsilon), ("rho", rho)) if value is not None}
+
+
+def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trust: str) -> Sequence[Setting]:
     """A setting of each policy that takes such a budget; for two arms both allocations are the same."""
-    kind = next(iter(budget), "")
+    kind, central = next(iter(budget), ""), trust == "central"
     spent = (
         ("budget", "zcdp" if kind == "rho" else "pure"),
         *((f"budget.{key}", value) for key, value in budget.items()),
     )
-    fixed = (("policy", HALVING[kind]), *spent, ("policy.explored", users), ("horizon", users + 2))
+    name = HALVING[kind] if central else LOCAL_HALVING
+    fixed = (("policy", name), *spent, ("policy.explored", users), ("horizon", users + 2))
     halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
-    return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in RULES[kind])]
+    rules = RULES[kind] if central else RULES_OF[trust]
+    return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in rules)]
 
 
 def _simulated(means: Sequence[float], plans: dict[Setting, Plan], budget: dict[str, float]) -> list[Namer]:
@@ -124,4 +164,7 @@ def _bound(means: Sequence[float], setting: Setting, budget: dict[str, float]) -
     chosen, gaps = dict(setting), np.sort(max(means) - np.array(means))[1:]
     if "policy.explored" not in chosen or gaps[0] == 0:
         return 1.0
-    return halving_error(gaps, chosen["policy.explored"], **budget, allocation=chosen["policy.allocation"])
+    users, allocation = chosen["policy.explored"], chosen["policy.allocation"]
+    if chosen["policy"] == LOCAL_HALVING:
+        return local_halving_error(gaps, users, budget["epsilon"], allocation)
+    return halving_error(gaps, users, **budget, allocation=allocation)

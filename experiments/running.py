@@ -54,8 +54,9 @@ def run(
         instance, and other keys with a dot are given as **{"policy.rounds": 3}.
 
     Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
-    best arm. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one without
-    such a table, and for a policy that fails.
+    best arm. After Ctrl-C nothing goes on, but with one worker or "runner=threads" a loop in machine code, which ends
+    with its replication. Raises `UserError` for words that the shell would refuse, for cells of several kinds or of one
+    without such a table, and for a policy that fails.
     """
     from experiments.config.plan import plan
     from experiments.frames import rows_of_plans

@@ -50,6 +50,13 @@ def halving_error(
     return min(1.0, sum(_lost(np.sort(gaps), one, epsilon, rho) for one in rounds))
 
 
+def local_halving_error(gaps: FloatArray, explored: int, epsilon: float, allocation: Allocation = "halving") -> float:
+    """The same for halving on bits of randomised response (15.5): without noise, at gaps times tanh(epsilon / 2)."""
+    require_gaps(gaps)
+    require_epsilon(epsilon)
+    return halving_error(math.tanh(epsilon / 2) * gaps, explored, allocation=allocation)
+
+
 def _lost(gaps: FloatArray, one: Round, epsilon: float | None, rho: float | None) -> float:
     """The best arm is lost in this round at most so often: at least `kept` others overtake it, of `left` - 1.
 

@@ -10,6 +10,7 @@ from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.mechanisms.deployable import GRID, on_grid
 from bandits.parameters import ParameterError, require
 from bandits.policies.heavy_tailed import LDPRSE
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LDPUCBL, BitPolicy
 from bandits.policies.robust_elimination import RobustBitSE
 
@@ -132,6 +133,7 @@ def _steps(client: str) -> MessageForm:
 
 FORMS: dict[type, MessageForm] = {
     BitPolicy: _bits("Client"),
+    LDPHalving: _bits("Client"),
     LDPUCBL: _steps("LaplaceClient"),
     RobustBitSE: _bits("TruncatingClient"),
     LDPRSE: _steps("TruncatingLaplaceClient"),
@@ -144,5 +146,5 @@ def message_form(policy: Any) -> MessageForm:
         if isinstance(policy, cls):
             return form
     name = getattr(policy, "name", repr(policy))
-    names = "klucb_cf, ts_cf, ldp_ucb_b, ldp_ucb_l, ldprse or robust_bit_se"
+    names = "klucb_cf, ts_cf, ldp_ucb_b, ldp_ucb_l, ldp_halving, ldprse or robust_bit_se"
     raise ParameterError("policy", f"{name} has no clients: take {names}")

@@ -12,7 +12,7 @@ import numpy as np
 from bandits.deploy.checks import budget, is_real, whole_at_least
 from bandits.deploy.clients import message_form
 from bandits.deploy.journal import JournalRow
-from bandits.deploy.reports import BoundedPolicy, Reports, reports_to
+from bandits.deploy.reports import BoundedPolicy, ClientPolicy, Reports, StepReports, reports_to
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
     Outcome,
@@ -28,16 +28,15 @@ from bandits.deploy.tickets import (
 )
 from bandits.parameters import ParameterError, require
 from bandits.policies.heavy_tailed import Moment
-from bandits.policies.local_ucb import LocalPolicy
 from bandits.policies.robust_elimination import RobustBitSE
 
 
 class Server:
     """The learner of a local policy on the messages of clients, which come late, in any order, or never.
 
-    `KLUCBCF`, `TSCF` and `LDPUCBB` learn from `Client`, `LDPUCBL` from `LaplaceClient`, and where rewards have heavy
-    tails `RobustBitSE` from `TruncatingClient` and `LDPRSE` from `TruncatingLaplaceClient`. These two need a `moment`:
-    E |X|^(1+v) <= u.
+    `KLUCBCF`, `TSCF`, `LDPUCBB` and `LDPHalving` learn from `Client`, `LDPUCBL` from `LaplaceClient`, and where rewards
+    have heavy tails `RobustBitSE` from `TruncatingClient` and `LDPRSE` from `TruncatingLaplaceClient`. These two need a
+    `moment`: E |X|^(1+v) <= u.
 
     Guarantee: it sees only messages of clients, each epsilon-private, so a user with at most `contributions` of them
     spends at most `contributions` x epsilon. Whether and when a message comes is public. The journal holds the
@@ -47,7 +46,7 @@ class Server:
 
     def __init__(
         self,
-        policy: LocalPolicy | BoundedPolicy,
+        policy: ClientPolicy,
         arms: int | Sequence[str],
         horizon: int,
         journal: Path | str,
@@ -104,12 +103,12 @@ class Server:
         """Take a message for an arm, by its name or else its number, whose ticket is not known any more.
 
         It is that of the oldest ticket of the arm that has none, and `UNUSED` if there is none. One that is sent twice
-        counts twice, other than in `update`. Refused for policies whose tickets have bounds, which differ from ticket
-        to ticket.
+        counts twice, other than in `update`. Refused for policies of epochs or rounds, whose tickets count
+        in one of these alone.
         """
         message, number = self._reports.form.checked(message), number_of(arm, self._header)
-        unbound = isinstance(self.policy, LocalPolicy)
-        require(unbound, "policy", self.policy.name, "one whose tickets have no bounds; give the ticket to `update`")
+        alike = isinstance(self._reports, StepReports)
+        require(alike, "policy", self.policy.name, "one without epochs or rounds; give the ticket to `update`")
         with self._lock, self._journal.usable():
             waiting = self._reports.waiting.of(number)
             return self._updated(waiting[0], message) if waiting else Outcome.UNUSED
@@ -154,7 +153,7 @@ class Server:
 
 
 def local_header(
-    policy: LocalPolicy | BoundedPolicy,
+    policy: ClientPolicy,
     arms: int | Sequence[str],
     horizon: int,
     contributions: int,
@@ -167,15 +166,15 @@ def local_header(
     return header if given is None else header | {"moment": list(given)}
 
 
-def reports_of(policy: LocalPolicy | BoundedPolicy, header: dict[str, Any]) -> Reports:
+def reports_of(policy: ClientPolicy, header: dict[str, Any]) -> Reports:
     """The public state of a server that begins."""
     moment = Moment(*header["moment"]) if "moment" in header else None
     return reports_to(policy, header["arms"], header["horizon"], moment)
 
 
-def _checked_moment(policy: LocalPolicy | BoundedPolicy, moment: Any) -> Moment | None:
+def _checked_moment(policy: ClientPolicy, moment: Any) -> Moment | None:
     """u and v of a policy for heavy tails; None for the others."""
-    if isinstance(policy, LocalPolicy):
+    if not isinstance(policy, BoundedPolicy):
         require(moment is None, "moment", repr(moment), f"left out: {policy.name} needs rewards in a domain")
         return None
     most = 10 if isinstance(policy, RobustBitSE) else 1

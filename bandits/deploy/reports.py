@@ -12,11 +12,14 @@ from bandits.deploy.journal import JournalRow
 from bandits.deploy.tickets import OpenTickets, Outcome, Ticket
 from bandits.mechanisms.deployable import GRID
 from bandits.policies.elimination import survivors
+from bandits.policies.halving import leading
 from bandits.policies.heavy_tailed import LDPRSE, Moment
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LocalPolicy, Received
 from bandits.policies.robust_elimination import RobustBitSE
 
 BoundedPolicy = LDPRSE | RobustBitSE  # whose devices need the bound of an epoch
+ClientPolicy = LocalPolicy | LDPHalving | BoundedPolicy  # whose users have clients
 
 
 class Reports(ABC):
@@ -39,7 +42,7 @@ class Reports(ABC):
     learning = True
     bound: float | None = None
 
-    def __init__(self, policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int) -> None:
+    def __init__(self, policy: ClientPolicy, arms: int, horizon: int) -> None:
         self.form, self.arms, self.horizon = message_form(policy), arms, horizon
         self.issued = self.received = self.unsaved = 0
         self.waiting = OpenTickets()
@@ -149,34 +152,44 @@ class StepReports(Reports):
             counts[:] = saved[name]
 
 
-class EpochReports(Reports):
-    """Reports to a policy of elimination in epochs, whose devices truncate rewards at the bound of the epoch.
+class RoundReports(Reports):
+    """Reports to a policy that drops arms in rounds, or epochs.
 
-    An epoch takes its number of reports of every viable arm, and ends with the last one. Tickets go in turn to the arms
-    that lack reports, so that more are given out while some reports are late. A report that comes after its epoch, or
+    A round takes its number of reports of every viable arm, and ends with the last one. Tickets go in turn to the arms
+    that lack reports, so that more are given out while some reports are late. A report that comes after its round, or
     that its arm no longer needs, is not used. Once one arm is left, its tickets have no bound.
+
+    Attributes
+    ----------
+    needed: reports of every viable arm in this round; 0 once one arm is left.
+    word: what a round is called.
     """
 
-    def __init__(self, policy: BoundedPolicy, arms: int, horizon: int, moment: Moment) -> None:
+    needed: int
+    word = "round"
+
+    def __init__(self, policy: ClientPolicy, arms: int, horizon: int) -> None:
         super().__init__(policy, arms, horizon)
-        self.policy, self.moment = policy, moment
         self.viable = list(range(arms))
         self.number = 0
-        self._begin()
+
+    @abstractmethod
+    def _set_round(self) -> None:
+        """Set `needed`, and `bound`, to those of the round with this `number`."""
+
+    @abstractmethod
+    def _left(self) -> list[int]:
+        """The viable arms that stay, from the sums of this round."""
 
     def _begin(self) -> None:
         self.number += 1
         self.first = self.issued + 1  # its first ticket
         self.given, self.reports, self.sums = (dict.fromkeys(self.viable, 0) for _ in range(3))
-        self._set_epoch()
-
-    def _set_epoch(self) -> None:
-        self.epoch = self.policy.epoch_of(self.moment, len(self.viable), self.number, self.horizon)
-        self.learning = len(self.viable) > 1
-        self.bound = self.epoch.truncation if self.learning else None
+        self._set_round()
+        self.learning = self.needed > 0
 
     def _lacks(self, arm: int) -> bool:
-        return self.learning and self.reports[arm] < self.epoch.rounds
+        return self.reports[arm] < self.needed
 
     def next_arm(self, rng: np.random.Generator) -> int:
         """Of the arms that lack reports, the first with the fewest tickets."""
@@ -196,17 +209,11 @@ class EpochReports(Reports):
         self.reports[arm] += 1
         self.sums[arm] += message
         if not any(map(self._lacks, self.viable)):
-            self.viable = survivors(self.viable, [self.mean(total) for total in self.sums.values()], self.epoch)
+            self.viable = self._left()
             self._begin()
 
-    def mean(self, total: int) -> float:
-        """The mean reward of an arm in this epoch, from the sum of its messages."""
-        if isinstance(self.policy, RobustBitSE):
-            return float(self.policy.mean_of_bits(total, self.epoch))
-        return self.epoch.truncation * total / GRID / self.epoch.rounds
-
     def summary(self) -> dict[str, Any]:
-        return {"viable": list(self.viable), "epoch": self.number, "reports": list(self.reports.values())}
+        return {"viable": list(self.viable), self.word: self.number, "reports": list(self.reports.values())}
 
     def saved(self) -> dict[str, Any]:
         counts = {"issued": self.issued, "received": self.received, "first": self.first}
@@ -215,15 +222,58 @@ class EpochReports(Reports):
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         super().restore(saved)
-        self.viable, self.number, self.first = list(saved["viable"]), saved["epoch"], saved["first"]
+        self.viable, self.number, self.first = list(saved["viable"]), saved[self.word], saved["first"]
         self.given, self.reports, self.sums = (
             dict(zip(self.viable, saved[name], strict=True)) for name in ("given", "reports", "sums")
         )
-        self._set_epoch()
+        self._set_round()
+        self.learning = self.needed > 0
 
 
-def reports_to(policy: LocalPolicy | BoundedPolicy, arms: int, horizon: int, moment: Moment | None) -> Reports:
+class EpochReports(RoundReports):
+    """Reports to a policy of elimination in epochs, whose devices truncate rewards at the bound of the epoch."""
+
+    word = "epoch"
+
+    def __init__(self, policy: BoundedPolicy, arms: int, horizon: int, moment: Moment) -> None:
+        super().__init__(policy, arms, horizon)
+        self.policy, self.moment = policy, moment
+        self._begin()
+
+    def _set_round(self) -> None:
+        self.epoch = self.policy.epoch_of(self.moment, len(self.viable), self.number, self.horizon)
+        several = len(self.viable) > 1
+        self.needed, self.bound = (self.epoch.rounds, self.epoch.truncation) if several else (0, None)
+
+    def _left(self) -> list[int]:
+        return survivors(self.viable, [self.mean(total) for total in self.sums.values()], self.epoch)
+
+    def mean(self, total: int) -> float:
+        """The mean reward of an arm in this epoch, from the sum of its messages."""
+        if isinstance(self.policy, RobustBitSE):
+            return float(self.policy.mean_of_bits(total, self.epoch))
+        return self.epoch.truncation * total / GRID / self.epoch.rounds
+
+
+class HalvingReports(RoundReports):
+    """Reports to halving on bits."""
+
+    def __init__(self, policy: LDPHalving, arms: int, horizon: int) -> None:
+        super().__init__(policy, arms, horizon)
+        self.rounds = policy.rounds(arms, horizon)
+        self._begin()
+
+    def _set_round(self) -> None:
+        self.needed = self.rounds[self.number - 1].pulls if self.number <= len(self.rounds) else 0
+
+    def _left(self) -> list[int]:
+        return leading(self.viable, list(self.sums.values()), self.rounds[self.number - 1].kept)
+
+
+def reports_to(policy: ClientPolicy, arms: int, horizon: int, moment: Moment | None) -> Reports:
     """The state of a server before its first ticket."""
+    if isinstance(policy, LDPHalving):
+        return HalvingReports(policy, arms, horizon)
     if isinstance(policy, LocalPolicy):
         return StepReports(policy, arms, horizon)
     assert moment is not None

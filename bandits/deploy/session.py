@@ -33,6 +33,7 @@ from bandits.mechanisms.deployable import GRID, add_noise, add_normal_noise, on_
 from bandits.parameters import ParameterError, require
 from bandits.policies.base import Policy
 from bandits.policies.batched import BatchedRun
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LocalPolicy
 
 
@@ -312,7 +313,7 @@ def session_header(
 ) -> dict[str, Any]:
     """The header of a session. Raises `ParameterError` for what no session has; a review believes nothing else."""
     require(isinstance(policy, Policy), "policy", repr(policy), "a policy, as in DPKLUCB(epsilon=1.0)")
-    if isinstance(policy, LocalPolicy):
+    if isinstance(policy, LocalPolicy | LDPHalving):
         raise ParameterError("policy", f"{policy.name} learns from messages of clients: open a Server, no Session")
     ends = RewardDomain.of(domain)
     missing = ends.low if missing is None else missing

@@ -13,6 +13,7 @@ RHOS = (1e-201, 1e100)  # rho of a pure epsilon down to 1e-100
 LEAST_LOG = -700.0  # of an order less 1: below it delta is 1
 HALVINGS = 60  # of a range of less than 1200 in the logarithm of an order
 SMALL = 1e-3  # of an epsilon
+PURE_HALVINGS = 100  # of a range of epsilon that is at most 1 or twice its low end
 
 
 def require_rho(rho: float) -> None:
@@ -50,6 +51,18 @@ def rho_of_pure(epsilon: float) -> float:
     Randomised response has exactly this rho (Desfontaines 2024; bandits/guarantees.md, 6.5).
     """
     return epsilon * math.tanh(epsilon / 2)
+
+
+def pure_of_rho(rho: float) -> float:
+    """The largest epsilon whose pure privacy implies `rho`-zCDP, the inverse of `rho_of_pure`, rounded down."""
+    require_rho(rho)
+    low, high = 0.0, 1.0
+    while rho_of_pure(high) <= rho:
+        low, high = high, 2 * high
+    for _ in range(PURE_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rho_of_pure(middle) <= rho else (low, middle)
+    return low
 
 
 def rho_of_laplace(epsilon: float) -> float:

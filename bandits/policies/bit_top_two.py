@@ -6,30 +6,26 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import IntArray
 from bandits.audit.costs import PrivacyCost
-from bandits.audit.ledger import Domain, Release
-from bandits.audit.releases import RandomBit
+from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
-from bandits.guarantees import Guarantee, Scope
 from bandits.loops.bit_top_two import bit_fit, bit_pair, bit_slack, bit_top_two, logs
-from bandits.parameters import require, require_epsilon
+from bandits.parameters import require
 from bandits.policies.base import require_unit_rewards
 from bandits.policies.identification import Identification
-from bandits.policies.local_ucb import LARGEST_EPSILON
+from bandits.policies.randomised_response import RandomisedResponse
 from bandits.policies.top_two import Identifier
 
 
 @dataclass(frozen=True)
-class CTBTT(Identifier):
+class CTBTT(RandomisedResponse, Identifier):
     """CTB-TT (Azize et al. 2024): randomised response, and a Top Two rule on the bits.
 
-    Only the abstract was read; the stopping rule and its proof are ours. A user with the reward r in [0, 1] sends 1
-    with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0, as in `bandits.policies.local_ucb.BitPolicy`.
-    Every arm once. With n bits of an arm and their sum s, the leader G has the largest s / n (the first of these), and
+    Only the abstract was read; the stopping rule and its proof are ours. For bits see `RandomisedResponse`. Every arm
+    once. With n bits of an arm and their sum s, the leader G has the largest s / n (the first of these), and
     W_a = n_G kl(s_G / n_G, u) + n_a kl(s_a / n_a, u), u the mean of all bits of both. The run stops with G when
     W_a >= log((K - 1) / beta) + r_G + r_a for every other arm, r = log((n + 1) C(n, s) x^s (1 - x)^(n - s)), x = s / n.
     Else a fair coin says whether G is pulled or the arm with the least W_a + log n_a.
@@ -47,30 +43,17 @@ class CTBTT(Identifier):
     beta: float
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        require(self.epsilon <= LARGEST_EPSILON, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g}")
+        self._require_budget()
         require(1e-100 <= self.beta < 1, "beta", self.beta, "a number in (0, 1) (and at least 1e-100)")
 
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
         samples, arm = bit_top_two(self.chance(instance.mean_rewards), max_samples, float(self.beta), logs(), rng)
         return Identification(samples, arm if arm >= 0 else None)
 
-    def chance(self, mean: FloatArray | float) -> FloatArray:
-        """The probability that a user with rewards of this mean sends 1."""
-        return np.asarray(expit(-self.epsilon) + np.tanh(self.epsilon / 2) * np.asarray(mean))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(self.epsilon, scope=Scope.LOCAL)
-
     def check(self, instance: Instance) -> None:
         require_unit_rewards(self, instance)
 
     # For audits: what is released, and what it costs.
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The bit of one reward."""
-        return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
-
     def transcript_within(
         self, releases: PrivacyCost, arms: int, horizon: int, domain: Domain, convention: Convention
     ) -> PrivacyCost:

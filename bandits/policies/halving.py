@@ -111,6 +111,10 @@ class HalvingPolicy(Policy):
     explored: int | None
     allocation: Allocation
 
+    def sums(self, instance: Instance, arms: IntArray, pulls: int, rng: np.random.Generator) -> FloatArray:
+        """What so many pulls of each of the `arms` in one round add up to, shape (arms,)."""
+        return require_sums(self, instance.sums(arms, pulls, rng), 0, pulls)
+
     @abstractmethod
     def scores(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Numbers by which arms are kept, from the sums of a round, shapes (left,); the sums are used no further."""
@@ -143,7 +147,7 @@ class HalvingPolicy(Policy):
         for one in self.rounds(arms, horizon):
             if not log.round_robin(viable, one.pulls):  # the horizon ended inside this round
                 return log.pulls
-            scores = self.scores(require_sums(self, instance.sums(viable, one.pulls, rng), 0, one.pulls), rng)
+            scores = self.scores(self.sums(instance, viable, one.pulls, rng), rng)
             viable = np.sort(viable[np.argsort(-scores, kind="stable")[: one.kept]])
         return log.exploit(viable[0])
 

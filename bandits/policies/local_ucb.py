@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.ledger import LaplaceRelease, Release
-from bandits.audit.releases import RandomBit
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
 from bandits.loops.local_ucb import LocalReports, local_ucb_pulls
-from bandits.parameters import require, require_epsilon
+from bandits.parameters import require_epsilon
 from bandits.policies.base import StepwisePolicy, require_unit_rewards
+from bandits.policies.randomised_response import RandomisedResponse
 from bandits.policies.ucb import ucb1_width
 
-LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
 FORCED = 4.0  # LDP-UCB-L first pulls arms with at most FORCED log(t + 1) pulls
 
 
@@ -64,31 +62,13 @@ class LocalPolicy(StepwisePolicy):
 
 
 @dataclass(frozen=True)
-class BitPolicy(LocalPolicy):
-    """A policy on one random bit per user: randomised response.
-
-    A user with the reward r sends 1 with probability (r e^epsilon + 1 - r) / (1 + e^epsilon), else 0. The likelihood
-    ratio of a bit is at most e^epsilon. Bits of an arm with mean m are independent Bernoulli(1 / (1 + e^epsilon)
-    + m tanh(epsilon / 2)), whatever the law of its rewards: one loop over bits serves all rewards in [0, 1].
-    """
+class BitPolicy(RandomisedResponse, LocalPolicy):
+    """A policy on one random bit per user that chooses every arm anew: see `RandomisedResponse`."""
 
     epsilon: float
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        require(self.epsilon <= LARGEST_EPSILON, "epsilon", self.epsilon, f"at most {LARGEST_EPSILON:g}")
-
-    def chance(self, reward: FloatArray | float) -> FloatArray:
-        """The probability that a user with this reward, or with rewards of this mean, sends 1."""
-        return np.asarray(expit(-self.epsilon) + np.tanh(self.epsilon / 2) * np.asarray(reward))
-
-    def report(self, reward: float, rng: np.random.Generator) -> float:
-        return float(rng.random() < self.chance(reward))
-
-    # For audits: what is released, and what it costs.
-    def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
-        """The bit of one reward."""
-        return (RandomBit("local bit", "", float(expit(-self.epsilon))),)
+        self._require_budget()
 
 
 @dataclass(frozen=True)

@@ -41,17 +41,33 @@ class Variation:
     Attributes
     ----------
     field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
+    learned: of gaps with which nothing learns, see `Learned`.
     """
 
     field: str
     value: float | str
     asking: Question
     rows: list[Row]
+    learned: "Learned | None" = None
 
     @property
     def learns(self) -> bool:
         """See the function of that name."""
         return learns(self.asking, self.rows)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """From how many users on something learns: 4, 16, 64, ... times as many as there are were tried.
+
+    Attributes
+    ----------
+    first: the question with the first such number with which something learns; None if none is.
+    most: the largest number that was tried: more are too many or too slow.
+    """
+
+    first: Variation | None
+    most: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,7 @@ class Answer:
     free: the best policy without privacy, which may be a finalist at an epsilon that costs nothing.
     bound: the lower bound of the promise, asymptotic; None if none is known.
     variations: the question with one thing changed, see `Variation`.
-    learned: of a question in which nothing learns, the least number of users tried with which something does.
+    learned: of a question in which nothing learns, see `Learned`; None until it was sought.
     """
 
     asking: Question
@@ -76,7 +92,7 @@ class Answer:
     free: Row | None = None
     bound: float | None = None
     variations: list[Variation] = field(default_factory=list)
-    learned: Variation | None = None
+    learned: Learned | None = None
 
     @property
     def learns(self) -> bool:
@@ -174,8 +190,11 @@ def _varied(
     for field_, value, other, runs in _cases(asking, budget):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        best = [row.contender for row in few[:VARIED]]
-        yield Variation(field_, value, other, judged(play(best, runs))[0])
+        best = [row.contender for row in few if row in few[:VARIED] or row.contender.law is not None]
+        there = Variation(field_, value, other, judged(play(best, runs))[0])
+        if field_ == "gap" and not there.learns:
+            there = replace(there, learned=_learned(other, composer, extra, tell, names))
+        yield there
 
 
 def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question, int]]:
@@ -202,19 +221,25 @@ def _trusted(
 
 
 def _learned(
-    asking: Question, composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
-) -> Variation | None:
-    """The first of 4, 16, 64, ... times as many users with which something learns; None if too slow to be run."""
-    users = asking.users * STEP
+    asking: Question,
+    composer: Composer,
+    extra: tuple[str, ...],
+    tell: Callable[[str], None],
+    among: Collection[str] | None = None,
+) -> Learned:
+    """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies."""
+    most, users = asking.users, asking.users * STEP
     while users <= MOST_USERS:
         tell(f"does anything learn with {users} users?")
         other = replace(asking, users=users)
-        finalists, _ = race(other, contenders(other, composer, extra)[0])
+        finalists, _ = race(other, contenders(other, composer, extra, among)[0])
+        if not finalists:
+            break
         there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
-        if there.learns or not finalists:
-            return there if finalists else None
-        users *= STEP
-    return None
+        if there.learns:
+            return Learned(there, users)
+        most, users = users, users * STEP
+    return Learned(None, most)
 
 
 def _bound(asking: Question) -> float | None:

@@ -2,14 +2,21 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, cast
 
+import numpy as np
+
 from bandits import ParameterError
+from bandits.environments.bernoulli import BernoulliInstance
+from bandits.exact.two_arms import LostReward, TwoArms, best_pulls
 from bandits.guarantees import Guarantee
 from bandits.policies.base import Policy
+from bandits.policies.local_halving import LDPHalving
 from experiments.advice.question import Question
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
+from experiments.fixed_budget import HALVING, LOCAL_HALVING
 
 WIDEST = 64.0  # a budget is sought up to this many times the wanted one, and down to its inverse
 STEPS = 24  # of bisection, on a logarithmic scale
@@ -20,17 +27,23 @@ DIGITS = 3  # significant ones of a budget that is not the wanted one
 class Contender:
     """A policy, and the plan of one run of it in the case of a question.
 
-    `rounded`: it takes zeros and ones only, so that each reward x is replaced by 1 with probability x, else 0.
+    Attributes
+    ----------
+    rounded: it takes zeros and ones only, so that each reward x is replaced by 1 with probability x, else 0.
+    law: what it loses, where that is computed: of two arms of which it explores and then commits to one.
     """
 
     name: str
     policy: Policy
     planned: Plan
     rounded: bool = False
+    law: LostReward | None = None
 
     @property
     def label(self) -> str:
-        return self.policy.label + (", rounded" if self.rounded else "")
+        explored = getattr(self.policy, "explored", None)
+        first = "" if explored is None else f", {explored:,} explore"
+        return self.policy.label + first + (", rounded" if self.rounded else "")
 
     def plan(self, runs: int) -> Plan:
         """The plan of `runs` runs."""
@@ -89,13 +102,56 @@ def _planned(
     asking: Question, budgets: dict[str, Setting], composer: Composer, extra: tuple[str, ...], rounded: bool
 ) -> dict[str, Contender]:
     case = (*asking.instance, ("horizon", asking.users), ("recorded", 1), ("runner", "threads"), ("replications", 1))
-    settings = [(*case, ("policy", name), *budget) for name, budget in budgets.items()]
+    designs = {name: _designs(asking, name, dict(budget)) for name, budget in budgets.items()}
+    pulls = {name: _best(several, asking.users) for name, several in designs.items() if several}
+    settings = [
+        (*case, ("policy", name), *budget, *((("policy.explored", 2 * pulls[name]),) if name in pulls else ()))
+        for name, budget in budgets.items()
+    ]
     made = {}
     for name, planned in zip(budgets, attempts(settings, composer, extra), strict=True):
         policy = None if isinstance(planned, str) else planned.requests[0].cell.policy
         if isinstance(policy, Policy) and not isinstance(planned, str):
-            made[name] = Contender(name, policy, planned, rounded)
+            law = None
+            if name in pulls and isinstance(planned.requests[0].cell.instance, BernoulliInstance):
+                design = replace(designs[name][0], means=_seen(asking.means, name, dict(budgets[name])))
+                law = _law(design, abs(asking.means[0] - asking.means[1]), pulls[name], asking.users)
+            made[name] = Contender(name, policy, planned, rounded, law)
     return made
+
+
+def _designs(asking: Question, name: str, budget: dict[str, Any]) -> tuple[TwoArms, ...]:
+    """Of a policy that explores two arms and then commits to one: its tests, for all means that are held possible.
+
+    So many explore that the mean lost reward is the least, of the worst of these means.
+    """
+    if len(asking.means) != 2 or asking.rewards == "heavy" or name not in (*HALVING.values(), LOCAL_HALVING):
+        return ()
+    noise = {
+        HALVING["epsilon"]: {"epsilon": budget.get("budget.epsilon")},
+        HALVING["rho"]: {"rho": budget.get("budget.rho")},
+    }.get(name, {})
+    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=2) for means in asking.designs)
+
+
+def _seen(means: tuple[float, ...], name: str, budget: dict[str, Any]) -> tuple[float, float]:
+    """The means of what the policy sees of two arms: rewards, or the bits of randomised response."""
+    first, second = means
+    if name == LOCAL_HALVING:
+        first, second = LDPHalving(budget["budget.epsilon"]).chance(np.array(means)).tolist()
+    return first, second
+
+
+@cache
+def _best(designs: tuple[TwoArms, ...], users: int) -> int:
+    """`best_pulls`, which takes up to seconds and is asked for again by every part of an answer."""
+    return best_pulls(designs, users)
+
+
+@cache
+def _law(design: TwoArms, gap: float, pulls: int, users: int) -> LostReward:
+    """What is lost; `gap` is that of rewards, which is larger than that of bits."""
+    return LostReward(gap * pulls, gap * (users - pulls), design.wrong(pulls))
 
 
 def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None:

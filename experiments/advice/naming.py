@@ -1,7 +1,7 @@
 """Which arm is the best: how often a wrong one is named with so many users, or how many it takes, for a question."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bandits import ParameterError
@@ -9,7 +9,7 @@ from bandits.exact.two_arms import TwoArms
 from experiments.advice.question import MOST_USERS, Question, question
 from experiments.config.compose import Composer
 from experiments.errors import UserError, shown
-from experiments.fixed_budget import Namer, namers
+from experiments.fixed_budget import Namer, namers, two_arms
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
@@ -31,6 +31,8 @@ class Naming:
     curve: (users, the row that is least often wrong there).
     sure: of an `error`, (users, a rule that stops by itself and errs so seldom whatever the gaps are) with which it has
         stopped in time; None if it was not found.
+    nearby: (factor, users, row): the same with all gaps times a factor, half and twice or the ends of a range. The row
+        is the one that is least often wrong; with an `error`, `users` are enough there, or None if none are.
     """
 
     asking: Question
@@ -39,6 +41,54 @@ class Naming:
     free: Namer
     curve: list[tuple[int, Namer]]
     sure: tuple[int, Namer] | None = None
+    nearby: list[tuple[float, int | None, Namer | None]] = field(default_factory=list)
+
+
+class _Case:
+    """Who names the best arm of a question, for any number of users, each simulated once."""
+
+    def __init__(
+        self,
+        asking: Question,
+        beta: float,
+        runs: int,
+        results_dir: str | None,
+        composer: Composer,
+        tell: Callable[[str], None],
+    ) -> None:
+        promise = asking.promise
+        self.means, self.trust, self.tell = asking.means, asking.trust, tell
+        self.epsilon = promise.epsilon if asking.rho is None else None
+        self.rho = None if asking.rho is None else promise.rho
+        self.beta, self.runs, self.results_dir, self.composer = beta, runs, results_dir, composer
+        self.curve: dict[int, Namer] = {}
+
+    def rows(self, users: int) -> list[Namer]:
+        """The policies that promise enough, with rules that stop by themselves."""
+        return self._named(users, self.epsilon, self.rho, self.trust)
+
+    def best(self, users: int) -> Namer:
+        """The least often wrong of those that use all users."""
+        if users not in self.curve:
+            self.tell(f"{users:,} users")
+            self.curve[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False)[0]
+        return self.curve[users]
+
+    def free(self, users: int) -> Namer:
+        """The best one without privacy."""
+        return self._named(users, None, None, "central")[0]
+
+    def _named(
+        self, users: int, epsilon: float | None, rho: float | None, trust: str, rules: bool = True
+    ) -> list[Namer]:
+        stored = self.runs, self.results_dir, self.composer
+        return namers(self.means, users, epsilon, rho, self.beta, *stored, trust, rules)
+
+    def fewest(self, error: float) -> int:
+        """About the least number of users that is enough. Raises `UserError` if none is."""
+        if len(self.means) == 2:
+            return _fewest_of_two(two_arms((self.means[0], self.means[1]), self.epsilon, self.rho, self.trust), error)
+        return _fewest(self.best, FIRST * len(self.means), error)
 
 
 def name_best(
@@ -61,46 +111,33 @@ def name_best(
     if (users is None) == (error is None):
         raise UserError("users: give either users or the error that is allowed")
     asking = question(users=MOST_USERS if users is None else users, **fields)
-    if asking.trust != "central":
-        raise UserError(f"trust: goal=best_arm is answered for trust=central, got {asking.trust}")
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
-    promise = asking.promise
-    epsilon, rho = (promise.epsilon, None) if asking.rho is None else (None, promise.rho)
-    curve: dict[int, list[Namer]] = {}
-    composer = Composer()
-
-    def rows(number: int) -> list[Namer]:
-        if number not in curve:
-            tell(f"{number:,} users")
-            curve[number] = namers(
-                asking.means,
-                number,
-                epsilon=epsilon,
-                rho=rho,
-                beta=error or USUAL,
-                runs=runs,
-                results_dir=results_dir,
-                composer=composer,
-            )
-        return curve[number]
-
-    if error is None:
-        number = asking.users
-    else:
-        allowed = _checked(error)
-        if len(asking.means) == 2:
-            number = _fewest_of_two(TwoArms((asking.means[0], asking.means[1]), epsilon, rho), allowed)
-        else:
-            number = _fewest(rows, FIRST * len(asking.means), allowed)
-    if error is None or len(asking.means) == 2:
+    allowed = None if error is None else _checked(error)
+    made = allowed or USUAL, runs, results_dir, Composer(), tell
+    case = _Case(asking, *made)
+    number = asking.users if allowed is None else case.fewest(allowed)
+    if allowed is None or len(asking.means) == 2:
         for factor in CURVE:
             if FIRST * len(asking.means) <= round(number * factor) <= MOST_USERS:
-                rows(round(number * factor))
-    best, others = rows(number), sorted(curve.items())
-    free = namers(asking.means, number, runs=runs, results_dir=results_dir, composer=composer)[0]
-    sure = None if error is None else _sure(rows, number, error)
-    return Naming(replace(asking, users=number), error, best, free, [(at, there[0]) for at, there in others], sure)
+                case.best(round(number * factor))
+    best = case.rows(number)
+    curve = sorted((case.curve | {number: best[0]}).items())
+    sure = None if allowed is None else _sure(case.rows, number, allowed)
+    nearby = []
+    for factor in asking.nearby:
+        tell(f"the same with {factor:.3g} times the gaps")
+        nearby.append((factor, *_there(_Case(asking.with_gaps(factor), *made), number, allowed)))
+    return Naming(replace(asking, users=number), allowed, best, case.free(number), curve, sure, nearby)
+
+
+def _there(case: _Case, users: int, error: float | None) -> tuple[int | None, Namer | None]:
+    """The number of users of a case, the given one or what is enough, and who is least often wrong."""
+    try:
+        number = users if error is None else case.fewest(error)
+    except UserError:  # none is enough
+        return None, None
+    return number, case.best(number)
 
 
 def _sure(rows: Callable[[int], list[Namer]], number: int, error: float) -> tuple[int, Namer] | None:
@@ -124,11 +161,11 @@ def _fewest_of_two(design: TwoArms, error: float) -> int:
     return number
 
 
-def _fewest(rows: Callable[[int], list[Namer]], first: int, error: float) -> int:
+def _fewest(best: Callable[[int], Namer], first: int, error: float) -> int:
     """About the least number of users with which some policy errs with probability `error` at most."""
 
     def enough(number: int) -> bool:
-        return min(row.wrong.high for row in rows(number)) <= error
+        return best(number).wrong.high <= error
 
     high = first
     while not enough(high):

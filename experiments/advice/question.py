@@ -24,6 +24,7 @@ SOURCES = ("means", "rate", "data")  # of what is known of the arms
 FIELDS = (*SOURCES, "arms", "users", "epsilon", "delta", "rho", "gap", "trust", "rewards", "moment", "contributions")
 MOST_ARMS, MOST_USERS, MOST_CONTRIBUTIONS = 1000, 10**12, 10**6
 TRIES = 8  # draws for an order that is wanted, as some are the same
+USUAL_NEARBY = (0.5, 2.0)  # of gaps that are said to be known
 DIGITS = 9  # of means, so that scaling leaves no rounding in keys
 
 
@@ -39,6 +40,9 @@ class Question:
     contributions: how many rewards one user gives; `epsilon`, `delta` and `rho` are about all of them.
     past: rewards that were observed, drawn again with replacement in place of a law.
     nearby: factors of all gaps at which the answer is repeated: half and twice, or the ends of a range of gaps.
+    ranged: whether a range of gaps was given, of which `means` have the geometric middle.
+    believed: means for which a policy may be designed, if they are not those that are played: of the question before
+        its gaps were changed.
     """
 
     means: tuple[float, ...]
@@ -51,7 +55,9 @@ class Question:
     moment: float | None = None
     contributions: int = 1
     past: Past | None = None
-    nearby: tuple[float, float] = (0.5, 2.0)
+    nearby: tuple[float, float] = USUAL_NEARBY
+    ranged: bool = False
+    believed: tuple[tuple[float, ...], ...] = ()
 
     @property
     def promise(self) -> Guarantee:
@@ -106,7 +112,16 @@ class Question:
         second = sorted(self.means)[-2]
         low, high = {"clicks": (0.0, 1.0), "bounded": (1e-6, 1 - 1e-6), "heavy": (1e-6, math.inf)}[self.rewards]
         moved = (round(second + (mean - second) * factor, DIGITS) for mean in self.means)
-        return replace(self, means=tuple(min(max(mean, low), high) for mean in moved), past=None)
+        means = tuple(min(max(mean, low), high) for mean in moved)
+        return replace(self, means=means, past=None, believed=self.designs)
+
+    @property
+    def designs(self) -> tuple[tuple[float, ...], ...]:
+        """The means that whoever asks holds possible: those given, and the ends of a range of gaps."""
+        if self.believed or not self.ranged:
+            return self.believed or (self.means,)
+        known = replace(self, ranged=False)
+        return (self.means, *(known.with_gaps(factor).means for factor in self.nearby))
 
     def with_budget(self, factor: float) -> "Question":
         """The same with `factor` times epsilon, and the square of it times rho; delta stays."""
@@ -138,9 +153,10 @@ def question(**fields: Any) -> Question:
         raise UserError("rewards: leave it out beside data, which says it, or say heavy")
     past = read_past(given["data"], heavy) if "data" in given else None
     rewards = past.rewards if past is not None else _choice(given, "rewards", REWARDS, "clicks")
-    nearby = (0.5, 2.0)
+    nearby, ranged = USUAL_NEARBY, False
     if "rate" in given:
         means, nearby = _of_rate(given, rewards)
+        ranged = nearby is not USUAL_NEARBY
     else:
         means = past.means if past is not None else _of_list(given["means"])
         _check(means, rewards, sources[0])
@@ -155,7 +171,7 @@ def question(**fields: Any) -> Question:
     order = np.random.default_rng(seed_of(means)).permutation(np.argsort(means, kind="stable"))
     means = tuple(float(round(means[arm], DIGITS)) for arm in order)
     past = None if past is None else past.in_order(order)
-    return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby)
+    return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby, ranged)
 
 
 def seed_of(means: Sequence[float]) -> int:
@@ -214,7 +230,7 @@ def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...],
             f"gap: must be above 0, low before high, rate - gap and rate + gap in 0..{most:g}, got {shown(ends)}"
         )
     middle = math.sqrt(low * high)
-    nearby = (0.5, 2.0) if low == high else (low / middle, high / middle)
+    nearby = USUAL_NEARBY if low == high else (low / middle, high / middle)
     worst = [round(rate - middle, DIGITS)] if arms > 2 else []
     means = (round(rate + middle, DIGITS), *[rate] * (arms - 1 - len(worst)), *worst)
     _check(means, rewards, "rate")

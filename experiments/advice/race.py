@@ -3,15 +3,16 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bandits import Instance
+from bandits.policies.halving import HalvingPolicy
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
 from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
-from experiments.intervals import Interval
+from experiments.intervals import Interval, exactly
 from experiments.means import mean_of
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import Store, stored_cells
@@ -20,6 +21,7 @@ from experiments.store.stored import Stored
 ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
 FINALISTS = 5
 LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
+COMMITS = "it commits to one arm, and runs with a wrong one, too rare to be seen, may carry the mean"
 SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
 
 
@@ -42,11 +44,13 @@ class Row:
     @property
     def lost(self) -> float:
         """The mean reward lost, without a word on whether it can be trusted: by it a race is decided."""
-        return float(self.stored.headline.mean())
+        return float(self.stored.headline.mean()) if self.contender.law is None else self.contender.law.mean
 
     @property
     def mean(self) -> Interval:
-        """The mean reward lost; approximate, see `experiments.means`."""
+        """The mean reward lost; approximate unless its law is known, see `experiments.means`."""
+        if self.contender.law is not None:
+            return exactly(self.contender.law.mean)
         return mean_of(self.stored, ERROR).interval
 
     @property
@@ -56,10 +60,13 @@ class Row:
     @property
     def on_best(self) -> float:
         """The share of runs that pulled the best arm most often."""
-        instance = self.stored.cell.instance
-        assert isinstance(instance, Instance)
-        best = int(np.argmax(instance.mean_rewards))
-        return float((self.stored.pulls.argmax(axis=1) == best).mean())
+        return _on_best(self.stored) if self.contender.law is None else 1 - self.contender.law.chance
+
+
+def _on_best(stored: Stored) -> float:
+    assert isinstance(stored.cell.instance, Instance)
+    best = int(np.argmax(stored.cell.instance.mean_rewards))
+    return float((stored.pulls.argmax(axis=1) == best).mean())
 
 
 def judged(rows: Sequence[Row]) -> tuple[list[Row], Contest]:
@@ -77,7 +84,7 @@ def play(racers: Sequence[Contender], runs: int) -> list[Row]:
     complete(plans, runner_of(plans))
     cells = [next(iter(stored_cells(planned))) for planned in plans]
     error = error_of_each(len(racers))
-    return [Row(one, stored, standing(stored, error)) for one, stored in zip(racers, cells, strict=True)]
+    return [Row(one, stored, _standing(one, stored, error)) for one, stored in zip(racers, cells, strict=True)]
 
 
 def race(
@@ -126,7 +133,20 @@ def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -
     ]
     together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     stored = Stored(together, {}, first.stored.cell)
-    return Row(first.contender, stored, standing(stored, error))
+    return Row(first.contender, stored, _standing(first.contender, stored, error))
+
+
+def _standing(one: Contender, stored: Stored, error: float) -> Standing:
+    """That of its runs, or by its law if that is known.
+
+    If it commits to an arm, and no run to a wrong one, its mean is in doubt: such a run loses nearly all.
+    """
+    seen = standing(stored, error)
+    if one.law is None:
+        unseen = isinstance(one.policy, HalvingPolicy) and _on_best(stored) == 1
+        return replace(seen, doubt=COMMITS) if unseen else seen
+    quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
+    return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")
 
 
 def seconds_of_a_run(one: Contender, users: int) -> float:

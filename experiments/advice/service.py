@@ -13,6 +13,7 @@ from bandits.deploy import Server, Session
 from bandits.deploy.spending import NOT_KNOWN
 from bandits.guarantees import Scope
 from bandits.policies.base import Policy
+from bandits.policies.halving import HalvingPolicy
 from bandits.policies.local_ucb import LDPUCBL
 from experiments.advice.answer import Answer
 from experiments.advice.naming import Naming
@@ -51,17 +52,22 @@ def write_service(answer: Answer, folder: Path) -> list[Path]:
 
 
 def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
-    """Write the service of the halving that is least often wrong, for two users more than decide; returns its files.
+    """Write the service of the halving that is least often wrong, for more users than decide; returns its files.
 
-    Raises `UserError` if a file exists.
+    Two more of a session; twice as many of a server, which gives out a ticket anew if its message does not come.
+    Raises `UserError` if it cannot be deployed, or if a file exists.
     """
-    asking = replace(naming.asking, users=naming.asking.users + 2)
-    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, Policy))
+    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, HalvingPolicy))
+    deciding, local = naming.asking.users, policy.guarantee.scope is Scope.LOCAL
+    asking = replace(naming.asking, users=2 * deciding if local else deciding + 2)
     expected = f"{row.label} names a wrong arm in {100 * row.wrong.estimate:.3g} % of simulated runs, at most in"
-    expected += f" {100 * row.wrong.high:.3g} %. After {naming.asking.users:,} pulls `viable` in `/state` has one arm,"
+    expected += f" {100 * row.wrong.high:.3g} %. After {deciding:,} {'messages' if local else 'pulls'} `viable` in"
+    expected += " `/state` has one arm,"
     expected += " which is named; later tickets show it. This holds for the means of the question: if the best arm is"
     expected += " less far ahead, it is wrong more often."
-    return _write(policy, asking, promise(policy, asking), expected, folder)
+    if not (words := promise(policy, asking)):
+        raise UserError(f"service: {policy.label} cannot be deployed so; {SEE}")
+    return _write(policy, asking, words, expected, folder)
 
 
 def _write(policy: Policy, asking: Question, words: str, expected: str, folder: Path) -> list[Path]:

@@ -3,11 +3,12 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from experiments.advice.answer import Answer, Variation
+from experiments.advice.answer import Answer, Learned, Variation
 from experiments.advice.naming import Naming
-from experiments.advice.question import Question
+from experiments.advice.question import MOST_USERS, Question
 from experiments.advice.race import Row
 from experiments.contests import FEWEST
+from experiments.fixed_budget import Namer
 
 WIDTH = 120
 ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0, which keeps the means."
@@ -16,9 +17,11 @@ ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0
 def lost(row: Row) -> list[str]:
     """Mean with its interval, or that it is in doubt; median, 95 % quantile, share of runs on the best arm, runs."""
     half = (row.mean.high - row.mean.low) / 2
-    shown = "in doubt" if row.standing.doubt else f"{row.mean.estimate:,.0f} ± {half:,.0f}"
-    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.0f} %", str(row.runs)
-    return [shown, *numbers]
+    shown, computed = f"{row.mean.estimate:,.0f} ± {half:,.0f}", row.contender.law is not None
+    if row.standing.doubt or computed:
+        shown = f"{row.mean.estimate:,.0f}" if computed else "in doubt"
+    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.{1 if computed else 0}f} %"
+    return [shown, *numbers, "exact" if computed else str(row.runs)]
 
 
 def rows_of(answer: Answer) -> list[list[str]]:
@@ -55,15 +58,15 @@ def sentence(answer: Answer) -> str:
         return f"A first look: {runs} runs of each are too few to recommend one."
     if not answer.learns:
         text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
-        if answer.learned is None:
-            return text
-        row = answer.learned.rows[0]
-        return f"{text} With {answer.learned.value:,} users {row.label} does; a quarter of them are too few."
+        return text if answer.learned is None else f"{text} {from_users(answer.learned)}."
     if not answer.best:
         return "No finalist has left its start phase: nothing can be recommended."
     first, *others = answer.best
     high = first.standing.high
     text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
+    if first.contender.law is not None:
+        text += " How many explore is the best number for the gaps that were given: with smaller ones it may name the"
+        text += " wrong arm, and lose more than uniform play."
     if others:
         names = ", ".join(row.label for row in others)
         text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
@@ -102,13 +105,31 @@ def changed(answer: Answer) -> Iterator[str]:
             continue
         first = one.rows[0]
         uniform = f"uniform play {one.asking.uniform:,.0f}"
-        if one.field == "gap":
-            yield f"  gaps x {one.value:.3g}: {first.label}, 95 % quantile {first.standing.high:,.0f}; {uniform}"
-        elif one.field == "trust":
+        if one.field == "gap" and one.learned is not None:
+            yield f"  gaps x {one.value:.3g}: {typical(one)}. {from_users(one.learned)}"
+        elif one.field == "gap":
+            named = {row.label for row in answer.best}
+            known = [first, *(row for row in one.rows[1:] if row.contender.law is not None and row.label in named)]
+            high = "; ".join(f"{row.label}, 95 % quantile {row.standing.high:,.0f}" for row in known)
+            yield f"  gaps x {one.value:.3g}: {high}; {uniform}"
+        elif one.field == "trust" and one.learns:
             yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
         else:
-            value = f"{one.value:,}" if one.field == "users" else f"{one.value:g}"
-            yield f"  {one.field} {value}: {typical(one)}"
+            yield f"  {one.field} {_value(one)}: {typical(one)}"
+
+
+def _value(one: Variation) -> str:
+    if isinstance(one.value, str):
+        return one.value
+    return f"{one.value:,}" if one.field == "users" else f"{one.value:g}"
+
+
+def from_users(learned: Learned) -> str:
+    """From how many users on something learns, if that is known."""
+    if learned.first is None:
+        return f"Up to {learned.most:,} users, the most that were tried, nothing does"
+    row = learned.first.rows[0]
+    return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
 
 
 def typical(one: Variation) -> str:
@@ -159,12 +180,40 @@ def naming_page(naming: Naming) -> str:
 
 
 def naming_lines(naming: Naming) -> Iterator[str]:
-    """For each number of users that was tried, who is least often wrong; where no policy names an arm, no line."""
+    """For each number of users that was tried, who is least often wrong; where no policy names an arm, no line.
+
+    Then the same with other gaps.
+    """
     for users, row in naming.curve:
-        low, wrong, high = (100 * share for share in (row.wrong.low, row.wrong.estimate, row.wrong.high))
-        interval = f" ({low:.3g} to {high:.3g} %)" if low < high else ""
-        if wrong < 100:
-            yield f"{users:,} users: {row.label}, wrong in {wrong:.3g} %{interval}"
+        if row.wrong.estimate < 1:
+            yield f"{users:,} users: {_wrong(row)}"
+    for factor, number, best in naming.nearby:
+        if number is None or best is None:
+            yield f"gaps x {factor:.3g}: no number of users up to {MOST_USERS:,} is enough"
+        elif naming.error is None:
+            yield f"gaps x {factor:.3g}: {_wrong(best)}"
+        else:
+            yield f"gaps x {factor:.3g}: about {number:,} users, {_wrong(best)}"
+
+
+def _wrong(row: Namer) -> str:
+    low, wrong, high = (100 * share for share in (row.wrong.low, row.wrong.estimate, row.wrong.high))
+    interval = f" ({low:.3g} to {high:.3g} %)" if low < high else ""
+    return f"{row.label}, wrong in {wrong:.3g} %{interval}"
+
+
+def over_the_range(naming: Naming) -> str:
+    """What holds for every gap of the range that was given, by its ends; empty if none was."""
+    if not naming.asking.ranged:
+        return ""
+    (_, users, row), (_, _, at_largest) = naming.nearby
+    if naming.error is not None:
+        text = "no number of users is enough" if users is None else f"about {users:,} users are enough"
+        return f" Over the whole range of gaps {text}."
+    assert row is not None
+    assert at_largest is not None
+    ends = f"{100 * at_largest.wrong.estimate:.3g} % at the largest to {100 * row.wrong.estimate:.3g} % at the smallest"
+    return f" Over the range of gaps that is {ends}, each by the policy that is best there."
 
 
 def naming_sentence(naming: Naming) -> str:
@@ -176,6 +225,7 @@ def naming_sentence(naming: Naming) -> str:
         )
     else:
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
+    text += over_the_range(naming)
     if not best.stops:
         text += (
             " That is so for these means: if the best arm is less far ahead, it is wrong more often and cannot tell."

@@ -14,6 +14,12 @@ BAR = "{desc}: |{bar:20}| {percentage:.0f}%{postfix}"
 Made = TypeVar("Made")
 
 
+class Bar(tqdm):  # type: ignore[type-arg]  # which is not generic at runtime
+    """A bar without the thread that tqdm leaves behind, in other people's programs too: ours are updated often."""
+
+    monitor_interval = 0
+
+
 class Progress:
     """Counts of what is done, such as cells and replications; the last of the `totals` is the one that takes the time.
 
@@ -31,7 +37,7 @@ class Progress:
         self._done = dict.fromkeys(totals, 0)
         self._began = clock()
         *self._others, self._unit = totals
-        self._bar = tqdm(total=totals[self._unit], desc=doing, bar_format=BAR, disable=None, delay=2)
+        self._bar = Bar(total=totals[self._unit], desc=doing, bar_format=BAR, disable=None, delay=2)
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:

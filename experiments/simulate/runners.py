@@ -4,6 +4,7 @@ A runner submits tasks to an executor and collects their futures. If the worker 
 one replication at a time; a replication that kills its worker again is a failure.
 """
 
+import ctypes
 import math
 import os
 import signal
@@ -139,16 +140,12 @@ class Processes(ByBlocks):
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
         workers = processes_for(self.workers)
-        processes = OfProcesses(workers)
+        alone, processes = self.here and workers == 1, OfProcesses(workers)
+        executor = Here(processes, math.inf if alone else SOON) if self.here else processes
         try:
-            if not self.here:
-                yield processes, 2 * workers
-            elif workers == 1:
-                yield Here(processes), 1
-            else:
-                yield Here(processes, SOON), 2 * workers
+            yield executor, 1 if alone else 2 * workers
         except BaseException:
-            processes.end()
+            executor.end()
             raise
 
 
@@ -200,11 +197,12 @@ class Here:
 
     They are also for what must not run here. It runs in a thread, for which this one waits until the seconds are over:
     so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which may take hours and sees no signal. The thread is
-    left behind.
+    then asked to `end`: it does so at once in Python, and after the loop in machine code, which cannot be left.
     """
 
-    def __init__(self, processes: "OfProcesses", seconds: float = math.inf) -> None:
+    def __init__(self, processes: "OfProcesses", seconds: float) -> None:
         self.processes, self._ends = processes, time.monotonic() + seconds
+        self._thread: threading.Thread | None = None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function now, while there is time; a future with its result."""
@@ -212,17 +210,28 @@ class Here:
         if left <= 0:
             return self.processes.submit(function, *arguments)
         future: Future[Any] = Future()
-        threading.Thread(target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True).start()
+        self._thread = threading.Thread(
+            target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True
+        )
+        self._thread.start()
         while left > 0 and not wait([future], min(SIGNAL, left)).done:
             left = self._ends - time.monotonic()
         return future
 
+    def end(self) -> None:
+        """Raise `KeyboardInterrupt` in the thread, as soon as it runs Python, and end the processes."""
+        if self._thread is not None and self._thread.ident is not None:
+            ident = ctypes.c_ulong(self._thread.ident)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(KeyboardInterrupt))
+        self.processes.end()
+
 
 def _settle(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        future.set_result(function(*arguments))
-    except BaseException as error:  # for the thread that waits
-        future.set_exception(error)
+    with suppress(KeyboardInterrupt):  # of `end`, if all else is done
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:  # for the thread that waits
+            future.set_exception(error)
 
 
 class OfProcesses:

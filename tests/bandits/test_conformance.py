@@ -61,6 +61,7 @@ VARIANTS = {
     "halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving": [[], ["policy.explored=3000"], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving_gauss": [[], ["policy.explored=700", "policy.allocation=uniform"]],
+    "ldp_halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "shuffle_se": [[], ["budget.epsilon=0.05", "budget.delta=1e-9"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],
     "dp_ftpl_gauss": [[], ["policy.start_phase=exact"]],

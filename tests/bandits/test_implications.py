@@ -13,6 +13,7 @@ from bandits import Guarantee, Neighbours, ParameterError, Scope
 from bandits.guarantees import NO_PROMISE, NOT_PRIVATE
 from bandits.mechanisms.concentrated import (
     concentrated_delta,
+    pure_of_rho,
     rho_of_discrete_laplace,
     rho_of_laplace,
     rho_of_pure,
@@ -469,3 +470,12 @@ def test_rounding_to_bits_keeps_every_promise():
                 assert np.maximum(law - math.exp(epsilon) * changed, 0).sum() <= of_bits + 1e-12
     law, changed = 0.75 * one + 0.25 * zero, 0.25 * one + 0.75 * zero  # total variation is exactly halved
     assert math.isclose(np.abs(law - changed).sum(), np.abs(one - zero).sum() / 2)
+
+
+def test_the_epsilon_that_implies_a_rho():
+    """log(3) tanh(log(3) / 2) = log(3) / 2, for small rho sqrt(2 rho), for large ones rho; never above."""
+    assert pure_of_rho(math.log(3) / 2) == pytest.approx(math.log(3), rel=1e-12)
+    assert pure_of_rho(1e-12) == pytest.approx(math.sqrt(2e-12), rel=1e-6)
+    assert pure_of_rho(500.0) == pytest.approx(500.0, rel=1e-12)
+    for rho in np.geomspace(1e-9, 1e3, 50):
+        assert rho_of_pure(pure_of_rho(rho)) <= rho < rho_of_pure(pure_of_rho(rho) * (1 + 1e-9))

@@ -1,11 +1,13 @@
 """Which policies name an arm with a fixed number of users: exact laws, plays, and what is refused."""
 
+import math
+
 import numpy as np
 import pytest
 
-from bandits.bounds.halving import halving_error
+from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
-from experiments import load_pulls
+from experiments import fixed_budget, load_pulls
 from experiments.errors import UserError
 from experiments.fixed_budget import namers
 from experiments.intervals import share
@@ -42,6 +44,40 @@ def test_more_arms_are_played(budget, name, tmp_path):
     assert 0 < row.wrong.estimate < 0.6
 
 
+LOG3 = math.log(3)  # a bit is 1 with probability 1/4 + r/2
+
+
+@pytest.mark.parametrize("trust", ["local", "shuffle", "distributed"])
+def test_two_arms_without_trust_are_computed_from_bits(trust, tmp_path):
+    rows = namers([0.2, 0.8], 100, epsilon=LOG3, runs=20, results_dir=str(tmp_path), trust=trust)
+    named = by_label(rows)
+    assert named["LDP-Halving"].wrong == (pytest.approx(TwoArms((0.35, 0.65)).wrong(50)),) * 3
+    assert named["LDP-Halving"].bound == pytest.approx(math.exp(-50 * 0.3**2))
+    assert ("Dist-DP-SE" in named) == (trust == "distributed")
+    assert "one noisy difference" not in named
+    assert named["CTB-TT"].stops
+    assert "CTB-TT" not in by_label(namers([0.2, 0.8], 100, epsilon=LOG3, trust=trust, rules=False))
+
+
+def test_bits_of_several_arms_are_played_with_the_epsilon_that_implies_rho(tmp_path):
+    """epsilon tanh(epsilon / 2) = log(3) / 2 at epsilon = log 3."""
+    given = {"means": [0.3, 0.9, 0.5], "users": 122, "results_dir": str(tmp_path), "trust": "local"}
+    rows = namers(**given, rho=LOG3 / 2, runs=60)
+    (row,) = [row for row in rows if row.label == "LDP-Halving"]
+    assert dict(row.setting)["budget.epsilon"] == pytest.approx(LOG3, rel=1e-9)
+    assert row.bound == pytest.approx(local_halving_error(np.array([0.4, 0.6]), 122, LOG3))
+    pulls = load_pulls(policy="ldp_halving", explored=122, allocation="halving", results_dir=tmp_path)
+    named = pulls.loc[pulls.groupby("replication").pulls.idxmax()].arm
+    assert row.wrong == share((named != 1).to_numpy(), 0.05 / len(rows))
+    assert "CTB-TT" in by_label(rows)
+
+
+def test_rules_that_go_by_steps_are_left_out_if_slow(monkeypatch, tmp_path):
+    monkeypatch.setattr(fixed_budget, "MOST_STEPS", 999)
+    rows = namers([0.2, 0.8], 50, epsilon=LOG3, runs=20, results_dir=str(tmp_path), trust="local")
+    assert [row.label for row in rows] == ["LDP-Halving"]
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
@@ -49,6 +85,8 @@ def test_more_arms_are_played(budget, name, tmp_path):
         ({"means": [0.3, 0.4], "users": 100, "epsilon": -1.0}, "epsilon"),
         ({"means": [0.3, 0.4], "users": 100, "epsilon": 1.0, "rho": 1.0}, "rho"),
         ({"means": [0.3, 0.4], "users": 1, "epsilon": 1.0}, "explored"),
+        ({"means": [0.3, 0.4], "users": 100, "epsilon": 1.0, "trust": "nobody"}, "trust"),
+        ({"means": [0.3, 0.4], "users": 100, "trust": "local"}, "epsilon"),
     ],
 )
 def test_what_is_refused(given, named):

@@ -319,7 +319,7 @@ def normal_se_steps(means: FloatArray, rho: float, horizon: int, rng: np.random.
 def halving_steps(
     means: FloatArray, explored: int, uniform: bool, scale: float, normal: bool, horizon: int, rng: np.random.Generator
 ) -> IntArray:
-    """Final pulls of halving by sums plus noise of `scale`, one pull at a time; without noise ties are broken by it."""
+    """Final pulls of halving by sums plus noise of `scale`, one pull at a time; of equal sums the first arm stays."""
     arms = len(means)
     pulls = np.zeros(arms, dtype=np.int64)
     left = list(range(arms))
@@ -341,7 +341,7 @@ def halving_steps(
             totals[place] += rng.normal(0.0, scale) if normal else rng.laplace(0.0, scale)
         stay = 1 if uniform else (len(left) + 1) // 2
         while len(left) > stay:
-            worst = int(np.argmin(totals))
+            worst = len(left) - 1 - int(np.argmin(totals[::-1]))
             left.pop(worst)
             totals = np.delete(totals, worst)
     pulls[left[0]] += horizon - t

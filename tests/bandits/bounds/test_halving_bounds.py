@@ -7,11 +7,12 @@ import pytest
 from scipy.stats import binomtest
 
 from bandits import ParameterError
-from bandits.bounds.halving import complexities, halving_error, halving_error_order, overtaken
-from bandits.environments.bernoulli import Bernoulli
+from bandits.bounds.halving import complexities, halving_error, halving_error_order, local_halving_error, overtaken
+from bandits.environments.bernoulli import C2, Bernoulli
 from bandits.exact.two_arms import TwoArms
 from bandits.policies.halving import DPHalving, DPHalvingGauss, SequentialHalving
 from bandits.policies.identification import identify
+from bandits.policies.local_halving import LDPHalving
 from bandits.seeds import stream
 
 NOISES = [{}, {"epsilon": 0.1}, {"epsilon": 2.0}, {"rho": 0.01}, {"rho": 2.0}]
@@ -108,3 +109,23 @@ def test_conditions_are_asked_for():
     ]:
         with pytest.raises(ParameterError, match=f"^{name}"):
             ask()
+
+
+def test_bits_have_smaller_gaps():
+    """At epsilon = log 3 gaps are halved: two arms, 50 pulls each, gap .4: exp(-50 x .04)."""
+    assert local_halving_error(np.array([0.4]), 100, math.log(3)) == pytest.approx(math.exp(-2))
+    gaps = np.array([0.1, 0.3, 0.5, 0.5])
+    expected = halving_error(gaps / 2, 3000, allocation="uniform")
+    assert local_halving_error(gaps, 3000, math.log(3), "uniform") == pytest.approx(expected)
+    with pytest.raises(ParameterError, match="epsilon"):
+        local_halving_error(gaps, 3000, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "users"), [(2.0, 120), (1.0, 400), (1.0, 800)])
+def test_bits_are_within_their_bound(epsilon, users, failure):
+    """Five arms of 2,000 runs each: the share of wrong arms is not above the bound."""
+    instance, policy = C2(5), LDPHalving(epsilon, users)
+    wrong = sum(identify(instance, policy, users + 2, stream("bits", run)).arm != 0 for run in range(2000))
+    bound = local_halving_error(instance.gaps[1:], users, epsilon)
+    assert binomtest(wrong, 2000, min(bound, 1.0), alternative="greater").pvalue > failure

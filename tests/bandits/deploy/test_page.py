@@ -132,7 +132,7 @@ def test_the_table_lists_every_policy_that_is_taken():
     taken = {type(policy) for policy in POLICIES}
     assert taken < classes
     assert {cls.name for cls in classes - taken} == {
-        *("ldp_ucb_b", "ldp_ucb_l", "klucb_cf", "ts_cf", "robust_bit_se", "ldprse")
+        *("ldp_ucb_b", "ldp_ucb_l", "klucb_cf", "ts_cf", "ldp_halving", "robust_bit_se", "ldprse")
     }
 
 

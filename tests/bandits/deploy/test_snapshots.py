@@ -15,13 +15,14 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import LDPRSE
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.local_bits import KLUCBCF, TSCF
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.policies.robust_elimination import RobustBitSE
 from tests.bandits.policies.test_batched import NAMES, POLICIES
 
 pytest.importorskip("opendp")
 HEAVY = [RobustBitSE(2.0), LDPRSE(2.0, constants="custom", confidence_scale=0.01)]
-LOCAL = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0), *HEAVY]
+LOCAL = [KLUCBCF(1.0), TSCF(1.0), LDPUCBB(1.0), LDPUCBL(1.0), LDPHalving(1.0, 60), *HEAVY]
 FEW = 7  # tickets between two snapshots
 
 

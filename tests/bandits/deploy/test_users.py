@@ -10,6 +10,7 @@ from bandits.deploy import JournalError, Outcome, Server, Session
 from bandits.deploy.replay import review
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.local_bits import KLUCBCF
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.robust_elimination import RobustBitSE
 
 pytest.importorskip("opendp")
@@ -184,7 +185,9 @@ def test_messages_by_the_name_of_the_arm(tmp_path):
             with pytest.raises(ParameterError, match=said):
                 server.update_arm(arm, message)
     assert review(path).transcript == tuple(tickets)
-    with Server(RobustBitSE(1.0), 2, 1000, tmp_path / "bounded", moment=(2.0, 1.0)) as server:
-        (ticket,) = server.select()
-        with pytest.raises(ParameterError, match="policy: must be one whose tickets have no bounds"):
-            server.update_arm(ticket.arm, 1)
+    bounded = Server(RobustBitSE(1.0), 2, 1000, tmp_path / "bounded", moment=(2.0, 1.0))
+    for server in (bounded, Server(LDPHalving(1.0), 2, 1000, tmp_path / "rounds")):
+        with server:
+            (ticket,) = server.select()
+            with pytest.raises(ParameterError, match="policy: must be one without epochs or rounds"):
+                server.update_arm(ticket.arm, 1)

@@ -29,6 +29,7 @@ from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
+from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LDPUCBB, LDPUCBL
 from bandits.policies.nash import DPNCB, LDPNCB, DPNCBCode
 from bandits.policies.normal_ucb import ZCDPUCB
@@ -108,7 +109,9 @@ def halving(policy, instance, ends, rng):
     noise = {"dp_halving": lambda: 1 / policy.epsilon, "dp_halving_gauss": lambda: (2 * policy.rho) ** -0.5}
     scale = noise.get(policy.name, lambda: 1e-9)()
     uniform, normal = policy.allocation == "uniform", policy.name == "dp_halving_gauss"
-    return halving_steps(instance.mean_rewards, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
+    bits = policy.name == "ldp_halving"
+    means, scale = (policy.chance(instance.mean_rewards), 0.0) if bits else (instance.mean_rewards, scale)
+    return halving_steps(means, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
 
 
 @cache
@@ -244,6 +247,10 @@ CASES = [
     Case(choices, DPHalving(0.1, 400), C2(5), 1_000, 400),
     Case(halving, DPHalvingGauss(0.005, 400), C2(5), 1_000),
     Case(halving, DPHalvingGauss(0.005, 400), C2(5), 360),  # ends within the last round
+    Case(halving, LDPHalving(1.0, 400), C2(5), 1_000),
+    Case(halving, LDPHalving(2.0, 24), C2(5), 60),  # ties are common
+    Case(halving, LDPHalving(0.5, 100, "uniform"), Bernoulli((0.3, 0.5, 0.9)), 1_000),
+    Case(choices, LDPHalving(0.5, 40), TWO_BETAS, 300, 400),
     Case(batches, AdaCUCB(0.5), C2(3), 6_000),
     Case(batches, AdaCUCB(0.02, 2.5), Bernoulli((0.3, 0.9)), 3_000),
     Case(batches, ZCDPKLUCB(0.05), C2(3), 1_000, 400),

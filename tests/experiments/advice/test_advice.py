@@ -1,11 +1,14 @@
 """Advice: questions, contenders, halving, the page, and numbers that are those of `experiments.run`."""
 
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bandits import Guarantee
+from bandits.exact.two_arms import LostReward, TwoArms, best_pulls
 from bandits.policies.distributed import DistRDPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, run
@@ -14,8 +17,8 @@ from experiments.advice.answer import Answer, Variation, advise
 from experiments.advice.contenders import contenders, largest_budget
 from experiments.advice.past import read_past
 from experiments.advice.question import question
-from experiments.advice.race import judged, pooled, seconds_of_a_run
-from experiments.advice.words import page, sentence, unbound
+from experiments.advice.race import Row, judged, pooled, seconds_of_a_run
+from experiments.advice.words import changed, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.contests import contest, standing
@@ -131,7 +134,7 @@ def row(name, regret, policy=None):
     rows = {"t": np.full((100, 1), 2000), "regret": values[:, None].astype(float), "pulls": pulls}
     rows["pulls"][75:, 1 - best] = 1500
     stored = Stored(rows, {}, cell)
-    named = SimpleNamespace(name=name, label=name, rounded=False, policy=UCB1())
+    named = SimpleNamespace(name=name, label=name, rounded=False, policy=UCB1(), law=None)
     numbers = standing(stored, 0.01)
     return race.Row(named, stored, numbers.__class__(**{**vars(numbers), "key": name}))
 
@@ -365,16 +368,52 @@ def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     asking = question(**CASE)
     tried = []
     monkeypatch.setattr(
-        answer, "contenders", lambda there, composer, extra: (tried.append(there.users), ([one], []))[1]
+        answer, "contenders", lambda there, composer, extra, among: (tried.append(there.users), ([one], []))[1]
     )
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 2000, one)])
     learned = answer._learned(asking, Composer(), (), lambda _: None)  # uniform play is 400, 1,600, 6,400 there
     assert tried == [8000, 32000]
-    assert learned.value == learned.asking.users == 32000
+    assert learned.first.value == learned.first.asking.users == learned.most == 32000
     rows, rivals = judged([row("b", 399, one)])
     text = sentence(Answer(asking, rows, rivals, [], learned=learned))
     assert text.endswith("With 32,000 users a does; a quarter of them are too few.")
+    there = Variation("gap", 0.5, asking.with_gaps(0.5), judged([row("b", 199, one)])[0], learned)
+    assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
+        "  gaps x 0.5: nothing learns; uniform play 200. With 32,000 users a does; a quarter of them are too few"
+    ]
+
+
+def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch):
+    """All are too slow from 128,000 users on; with too many users the search ends."""
+    asking = question(**CASE)
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one] if there.users < 10**5 else [], []))
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 10**15, one)])
+    learned = answer._learned(asking, Composer(), (), lambda _: None)
+    assert (learned.first, learned.most) == (None, 32000)
+    rows, rivals = judged([row("b", 399, one)])
+    text = sentence(Answer(asking, rows, rivals, [], learned=learned))
+    assert text.endswith("Up to 32,000 users, the most that were tried, nothing does.")
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
+    assert answer._learned(asking, Composer(), (), lambda _: None).most == 2000 * 4**14 <= 10**12 < 2000 * 4**15
+    weak = Variation("trust", "central", asking, rows)
+    assert list(changed(Answer(asking, rows, rivals, [], variations=[weak]))) == [
+        "  trust central: nothing learns; uniform play 400"
+    ]
+
+
+def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
+    """Among the finalists alone."""
+    asking, among = question(**CASE), []
+    monkeypatch.setattr(answer, "_named", lambda there, names, *_: [one])
+    monkeypatch.setattr(
+        answer, "play", lambda racers, runs: [row("a", 195, one)]
+    )  # uniform play is 200 at half the gap
+    monkeypatch.setattr(answer, "_learned", lambda there, *_: among.append((there.uniform, _[-1])) or "sought")
+    gaps = [there for there in answer._varied(asking, ["a"], Composer(), (), lambda _: None) if there.field == "gap"]
+    assert [there.learned for there in gaps] == ["sought", None]
+    assert among == [(pytest.approx(200), ["a"])]
 
 
 def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
@@ -383,3 +422,66 @@ def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
     assert seconds_of_a_run(None, 200_000) == pytest.approx(0.2)
     times[10_000] = 0.01
     assert seconds_of_a_run(None, 10_000_000) == pytest.approx(0.02 * 100**0.30103, rel=1e-4)
+
+
+def committing(**fields):
+    """The contenders that explore and commit, by name, of a question of two arms."""
+    names = ("dp_halving", "dp_halving_gauss", "ldp_halving", "halving")
+    return {one.name: one for some in contenders(question(**fields), Composer(), (), names) for one in some}
+
+
+def test_two_arms_are_explored_by_the_best_number_of_users():
+    """Its law is computed; bits have smaller gaps than rewards, and what is lost is that of rewards."""
+    case = {"means": [0.4, 0.6], "users": 3000}
+    made = committing(**case, rho=0.5)
+    tests = {
+        "dp_halving": TwoArms((0.4, 0.6), epsilon=made["dp_halving"].policy.epsilon, draws=2),
+        "dp_halving_gauss": TwoArms((0.4, 0.6), rho=0.5, draws=2),
+        "halving": TwoArms((0.4, 0.6)),
+    }
+    for name, design in tests.items():
+        pulls = best_pulls([design], 3000)
+        assert made[name].policy.explored == 2 * pulls
+        assert made[name].law == design.lost(pulls, 3000)
+    (local,) = (one for name, one in committing(**case, epsilon=math.log(3)).items() if name == "ldp_halving")
+    bits = TwoArms((0.45, 0.55))
+    pulls = best_pulls([bits], 3000)
+    assert local.label == f"LDP-Halving, {2 * pulls:,} explore"
+    expected = (0.2 * pulls, 0.2 * (3000 - pulls), bits.wrong(pulls))
+    assert (local.law.right, local.law.wrong, local.law.chance) == pytest.approx(expected)
+    several = committing(**case | {"means": [0.1, 0.2, 0.3]}, epsilon=1)
+    assert {(one.policy.explored, one.law) for one in several.values()} == {(None, None)}
+
+
+def test_the_number_who_explore_is_for_the_gaps_that_were_given():
+    """Also where other gaps are played, and for the worst of a range."""
+    asking = question(**CASE)
+    here, half = (contenders(one, Composer(), (), ["dp_halving"])[0][0] for one in (asking, asking.with_gaps(0.5)))
+    assert half.policy == here.policy
+    assert half.law.right == pytest.approx(here.law.right / 2)
+    assert half.law.chance > here.law.chance
+    case = {"arms": 2, "rate": 0.4, "gap": [0.1, 0.4], "users": 3000, "epsilon": 1.0}
+    designs = [TwoArms((0.4, 0.4 + gap), epsilon=1.0, draws=2) for gap in (0.1, 0.2, 0.4)]
+    assert committing(**case)["dp_halving"].policy.explored == 2 * best_pulls(designs, 3000)
+
+
+def test_a_computed_law_stands_for_runs(one):
+    """Of 5 runs in 100 that lose 1,000 in place of 100 the mean is 145, and the 95 % quantile still 100."""
+    known = replace(one, law=LostReward(100.0, 1000.0, 0.05))
+    made = row("a", 100, one)
+    (there,) = judged([Row(known, made.stored, race._standing(known, made.stored, 0.01))])[0]
+    assert (there.lost, there.standing.mean, there.mean) == (145, 145, (145, 145, 145))
+    assert (there.median, there.standing.high, there.on_best) == (100, 100, 0.95)
+    assert lost(there) == ["145", "100", "100", "95.0 %", "exact"]
+
+
+def test_a_mean_without_a_wrong_commitment_is_in_doubt():
+    """Of Beta rewards the law is not computed, and 4 runs with the right arm do not show what a wrong one costs."""
+    asking = question(**CASE, rewards="bounded")
+    (beta,) = contenders(asking, Composer(), (), ["dp_halving"])[0]
+    assert (beta.law, beta.planned.requests[0].cell.instance.name) == (None, "beta")
+    made = row("a", 100, beta).stored
+    best = int(np.argmax(asking.means))
+    sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((100, 1), dtype=int)}
+    assert race._standing(beta, Stored(sure, {}, made.cell), 0.01).doubt == race.COMMITS
+    assert race._standing(beta, made, 0.01).doubt == ""  # a quarter of its runs are wrong

@@ -29,7 +29,7 @@ def namer(label, wrong, users=100, stops=False, bound=1.0):
         ({"error": 0}, "error"),
         ({"error": 0.5}, "error"),
         ({"error": "few"}, "error"),
-        ({"error": 0.05, "trust": "local"}, "trust"),
+        ({"error": 0.05, "trust": "nobody"}, "trust"),
         ({"error": 0.05, "rewards": "heavy"}, "rewards"),
         ({"error": 0.05, "means": [0.5, 0.5]}, "means"),
     ],
@@ -48,21 +48,53 @@ def test_the_search_ends_just_above_the_least_number(monkeypatch):
     """A design that errs with probability 10 / users at most 15 / users, by its interval: enough from 300 users on."""
     asked = []
 
-    def namers(means, users, **budget):
-        asked.append((users, budget.get("epsilon")))
-        return [namer("fixed", 10 / users), namer("rule", 0.01 if users >= 2000 else 1.0, users / 2, stops=True)]
+    def namers(means, users, epsilon, rho, beta, runs, results_dir, composer, trust, rules=True):
+        gap = max(means) - sorted(means)[-2]
+        asked.append((users, epsilon, trust, round(gap, 9)))
+        rule = [namer("rule", 0.01 if users >= 2000 else 1.0, users / 2, stops=True)]
+        return [namer("fixed", 10 / users * (0.2 / gap) ** 2), *(rule if rules else [])]
 
     monkeypatch.setattr(naming, "namers", namers)
-    answer = name_best(**THREE, error=0.05, contributions=2, users="?")
+    answer = name_best(**THREE, error=0.05, contributions=2, users="?", trust="shuffle")
     assert 300 <= answer.asking.users <= 300 * 4 ** (1 / 16) + 2
     assert answer.sure[0] == answer.asking.users * 16
     assert answer.sure[1].users == answer.asking.users * 8
-    assert {epsilon for _, epsilon in asked} == {0.5, None}  # a user has two rewards; and without privacy
-    sought = {users for users, epsilon in asked if epsilon and users <= 768}
+    assert {(epsilon, trust) for _, epsilon, trust, _ in asked} == {(0.5, "shuffle"), (None, "central")}  # two rewards
+    sought = {users for users, epsilon, _, gap in asked if epsilon and gap == 0.2 and users <= 768}
     assert [users for users, _ in answer.curve] == sorted(sought)
+    (half, many, _), (twice, few, _) = answer.nearby
+    assert (half, twice) == (0.5, 2.0)
+    assert 1200 <= many <= 1200 * 4 ** (1 / 16) + 2  # four times as many at half the gap
+    assert 75 <= few <= 75 * 4 ** (1 / 16) + 2
     given = name_best(**THREE, users=6400)
     assert given.sure is None
     assert [users for users, _ in given.curve] == [400, 1600, 6400, 25600]
+    assert [(users, row.wrong.estimate) for _, users, row in given.nearby] == [
+        (6400, pytest.approx(40 / 6400)),
+        (6400, pytest.approx(2.5 / 6400)),
+    ]
+
+
+def test_a_range_of_gaps_is_answered_by_its_ends(monkeypatch):
+    """The middle of .1 and .4 is .2; at .1 the fake design needs 4 times as many users, and too many below .01."""
+
+    def namers(means, users, *_, rules=True):
+        gap = max(means) - sorted(means)[-2]
+        return [namer("fixed", 10 / users * (0.2 / gap) ** 2 if gap > 0.01 else 1.0)]
+
+    monkeypatch.setattr(naming, "namers", namers)
+    case = {"arms": 3, "rate": 0.5, "gap": [0.1, 0.4], "epsilon": 1.0}
+    answer = name_best(**case, error=0.05)
+    assert [factor for factor, _, _ in answer.nearby] == pytest.approx([0.5, 2])
+    assert f" Over the whole range of gaps about {answer.nearby[0][1]:,} users are enough." in naming_sentence(answer)
+    assert f"\n  gaps x 0.5: about {answer.nearby[0][1]:,} users, fixed, wrong in " in naming_page(answer)
+    given = naming_sentence(name_best(**case, users=1000))
+    assert " Over the range of gaps that is 0.25 % at the largest to 4 % at the smallest, each by" in given
+    wide = name_best(**case | {"gap": [0.008, 0.2]}, error=0.05)
+    assert wide.nearby[0][1:] == (None, None)
+    assert " Over the whole range of gaps no number of users is enough." in naming_sentence(wide)
+    assert "gaps x 0.2: no number of users up to 1,000,000,000,000 is enough" in naming_page(wide)
+    assert "whole range" not in naming_sentence(name_best(**case | {"gap": 0.2}, error=0.05))
 
 
 def test_two_arms_may_need_more_users_than_there_are(monkeypatch):
@@ -99,3 +131,6 @@ def test_two_arms_are_those_of_their_exact_law(tmp_path):
     assert [row.label for row in answer.rows].count("DP-Halving") == 1
     assert not any("uniform" in row.label for row in answer.rows)
     assert [at for at, _ in answer.curve] == [number for number in (round(users / 4), users, 4 * users) if number >= 32]
+    (_, many, half), (_, few, twice) = answer.nearby
+    assert half.wrong.estimate <= 0.05 < TwoArms((0.5, 0.6), epsilon=1.0).wrong(many // 2 - 1)
+    assert twice.wrong.estimate <= 0.05 < TwoArms((0.5, 0.9), epsilon=1.0).wrong(few // 2 - 1)

@@ -1,4 +1,4 @@
-"""What a sweep knows of the time and memory of its cells."""
+"""What a sweep knows of the time and memory of its cells, and what is left of it when it is interrupted."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
-from experiments.simulate import complete, simulate_block
+from experiments.simulate import complete, runners, simulate_block
 from experiments.simulate.runners import Here, OtherProcesses, Processes
 
 
@@ -68,3 +68,25 @@ def test_with_one_worker_all_is_simulated_in_this_process():
             assert (executor._ends == float("inf")) == (workers == 1)
     with OtherProcesses(1).executor() as (executor, _):
         assert not isinstance(executor, Here)
+
+
+def test_an_interrupted_run_leaves_no_thread(monkeypatch):
+    """As Ctrl-C does where `run` is called: what was being simulated in Python ends, with nothing printed."""
+    began = threading.Event()
+
+    def endless():
+        began.set()
+        while True:
+            time.sleep(0.001)
+
+    def interrupted(*_):
+        assert began.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runners, "wait", interrupted)
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt), Processes(1).executor() as (here, _):
+        here.submit(endless)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
