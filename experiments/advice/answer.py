@@ -11,13 +11,11 @@ import numpy as np
 from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
-from experiments.advice.question import MOST_USERS, Question, question
+from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
 from experiments.advice.race import ROUNDS, Row, judged, play, pooled, race
 from experiments.config.compose import Composer
 from experiments.contests import FEWEST, Contest, error_of_each
-from experiments.errors import UserError
 
-MOST_RUNS = 100_000  # of each finalist
 LEARNS = 0.9  # a policy whose median is above this share of uniform play learns nothing worth its name
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
@@ -134,10 +132,9 @@ def growing_answer(
 
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
-    whole = isinstance(runs, int | float) and not isinstance(runs, bool) and runs == int(runs)
-    if not whole or not FEWEST <= runs <= MOST_RUNS:
-        raise UserError(f"runs: must be a whole number from {FEWEST} to {MOST_RUNS}, got {runs}")
-    return _answers(question(**fields), int(runs), () if results_dir is None else (f"results_dir={results_dir}",), tell)
+    return _answers(
+        question(**fields), number_of_runs(runs), () if results_dir is None else (f"results_dir={results_dir}",), tell
+    )
 
 
 def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable[[str], None]) -> Iterator[Answer]:

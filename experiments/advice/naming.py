@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
-from experiments.advice.question import MOST_USERS, Question, question
+from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
 from experiments.config.compose import Composer
 from experiments.errors import UserError, shown
 from experiments.fixed_budget import Namer, namers, two_arms
@@ -114,7 +114,7 @@ def name_best(
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
     allowed = None if error is None else _checked(error)
-    made = allowed or USUAL, runs, results_dir, Composer(), tell
+    made = allowed or USUAL, number_of_runs(runs), results_dir, Composer(), tell
     case = _Case(asking, *made)
     number = asking.users if allowed is None else case.fewest(allowed)
     if allowed is None or len(asking.means) == 2:

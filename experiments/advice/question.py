@@ -11,6 +11,7 @@ import numpy as np
 from bandits.guarantees import Guarantee, Scope
 from experiments.advice.past import Past, read_past
 from experiments.config.plan import Setting
+from experiments.contests import FEWEST
 from experiments.errors import UserError, nearest, shown, whole_number
 
 TRUSTS = {
@@ -23,6 +24,7 @@ REWARDS = ("clicks", "bounded", "heavy")
 SOURCES = ("means", "rate", "data")  # of what is known of the arms
 FIELDS = (*SOURCES, "arms", "users", "epsilon", "delta", "rho", "gap", "trust", "rewards", "moment", "contributions")
 MOST_ARMS, MOST_USERS, MOST_CONTRIBUTIONS = 1000, 10**12, 10**6
+MOST_RUNS = 100_000
 TRIES = 8  # draws for an order that is wanted, as some are the same
 USUAL_NEARBY = (0.5, 2.0)  # of gaps that are said to be known
 DIGITS = 9  # of means, so that scaling leaves no rounding in keys
@@ -172,6 +174,11 @@ def question(**fields: Any) -> Question:
     means = tuple(float(round(means[arm], DIGITS)) for arm in order)
     past = None if past is None else past.in_order(order)
     return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby, ranged)
+
+
+def number_of_runs(runs: Any) -> int:
+    """The number of runs of each policy that is judged. Raises `UserError`."""
+    return _whole({"runs": runs}, "runs", FEWEST, MOST_RUNS)
 
 
 def seed_of(means: Sequence[float]) -> int:

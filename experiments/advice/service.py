@@ -79,11 +79,16 @@ def _write(policy: Policy, asking: Question, words: str, expected: str, folder: 
         if local or template.name != "client.py.template":
             text = Template(template.read_text()).substitute(placeholders)
             files[folder / template.name.removesuffix(".template")] = text
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"service: {folder} is a file; name a new folder")
     for file in files:
         if file.exists():
             raise UserError(f"service: {file} exists already; name another folder")
-    for file, text in files.items():
-        put(file, text.encode())
+    try:
+        for file, text in files.items():
+            put(file, text.encode())
+    except OSError as error:
+        raise UserError(f"service: {folder} cannot be written: {error.strerror}") from None
     return list(files)
 
 

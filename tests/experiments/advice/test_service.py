@@ -64,17 +64,21 @@ def test_a_written_service_passes_its_own_test(tmp_path, name, fields):
 
 
 @pytest.mark.slow
-def test_the_service_that_names_an_arm_passes_its_own_test(tmp_path, call):
-    words = ["goal=best_arm", "means=[0.2,0.5,0.8]", "users=300", "epsilon=1", "runs=60"]
+@pytest.mark.parametrize(
+    ("trust", "made", "tickets", "what"),
+    [("central", "DPHalving", 302, "pulls"), ("local", "LDPHalving", 600, "messages")],
+)
+def test_the_service_that_names_an_arm_passes_its_own_test(trust, made, tickets, what, tmp_path, call):
+    words = ["goal=best_arm", "means=[0.2,0.5,0.8]", "users=300", "epsilon=1", "runs=60", f"trust={trust}"]
     folder = tmp_path / "service"
     outcome = call(*words, f"results_dir={tmp_path}/runs", f"service={folder}", main=command.main)
     assert outcome.out.splitlines()[-1] == str(folder / "try_service.py")
     tried_out = tried(folder)
     assert tried_out.returncode == 0, tried_out.stderr
-    assert "302 users" in tried_out.stdout
+    assert f"{tickets} users" in tried_out.stdout
     text = " ".join((folder / "README.md").read_text().split())
-    assert "After 300 pulls `viable` in `/state` has one arm" in text
-    assert "DPHalving(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
+    assert f"After 300 {what} `viable` in `/state` has one arm" in text
+    assert f"({made}(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
 
 
 @pytest.mark.slow
@@ -99,6 +103,10 @@ def test_what_cannot_be_written_is_a_line(tmp_path):
     with pytest.raises(UserError, match=r"service\.py exists already; name another folder"):
         write_service(answer("dp_klucb"), tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["service.py"]
+    with pytest.raises(UserError, match=r"^service: .*service\.py is a file; name a new folder$"):
+        write_service(answer("dp_klucb"), tmp_path / "service.py")
+    with pytest.raises(UserError, match=r"^service: .*service\.py/below cannot be written: Not a directory$"):
+        write_service(answer("dp_klucb"), tmp_path / "service.py" / "below")
 
 
 def test_arms_of_data_keep_their_names(tmp_path):
