@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +88,7 @@ def named_experiment(overrides: Sequence[str]) -> str | None:
     return next((text.partition("=")[2] for text in overrides if text.startswith("+experiment=")), None)
 
 
-def read_command_line(config_name: str = "config") -> CommandLine:
+def read_command_line(config_name: str = "config", lists: Collection[str] = ()) -> CommandLine:
     """Read `sys.argv`: overrides, -m, --config-dir, --help, ... Raises `UserError`.
 
     Jobs are only collected, so that all cells are known, and valid, before the first is simulated.
@@ -96,8 +96,10 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     Parameters
     ----------
     config_name: the file of conf/ with the keys that may be given.
+    lists: keys for which a,b is one value, the list of both, without -m.
     """
-    options, words = _options(sys.argv[1:])
+    options, given = _options(sys.argv[1:])
+    words = [_as_list(word) if word.partition("=")[0] in lists else word for word in given]
     composer = Composer([*options.config_dir, *search_path(words)], config_name)
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
@@ -106,6 +108,12 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     composed = composer.compose(jobs[0])
     composer.use_folders(composed.keys)
     return CommandLine(jobs, composed.config, composer)
+
+
+def _as_list(word: str) -> str:
+    """KEY=a,b as KEY=[a,b]; a single value and a list in brackets as they are."""
+    key, _, value = word.partition("=")
+    return word if "," not in value or value.startswith("[") else f"{key}=[{value}]"
 
 
 def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[list[str]]:
