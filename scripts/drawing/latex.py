@@ -7,7 +7,16 @@ RAISED = dict(zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True))
 SYMBOLS = {  # characters that pdflatex does not know, in mathematics
     **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "μ": r"\mu"},
     **{"ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau", "Δ": r"\Delta", "Γ": r"\Gamma", "√": r"\surd", "∞": r"\infty"},
-    **{"≤": r"\le", "≥": r"\ge", "≈": r"\approx", "×": r"\times", "·": r"\cdot", "−": "-", "±": r"\pm"},
+    **{
+        "≤": r"\le",
+        "≥": r"\ge",
+        "≈": r"\approx",
+        "×": r"\times",
+        "·": r"\cdot",
+        "−": "-",
+        "±": r"\pm",
+        "†": r"^\dagger",
+    },
     **{raised: f"{{}}^{{{plain}}}" for raised, plain in RAISED.items()},
 }
 MATHS = {ord(char): rf"\ensuremath{{{command}}}" for char, command in SYMBOLS.items()}
