@@ -18,7 +18,7 @@ from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from experiments.store.stored import Cells
 from experiments.whole_files import put
-from scripts.compare.compared import Comparison, plans
+from scripts.compare.compared import PolicyComparison, plans
 from scripts.compare.paper_files import bibliography, latex
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.figure import output_of
@@ -28,12 +28,12 @@ LISTS = ("against", "figure.format", "figure.scales")  # keys whose values with 
 INSTANCES = "instance="
 
 
-def compared(command: CommandLine, job: list[str]) -> None:
+def write_comparison(command: CommandLine, job: list[str]) -> None:
     """Simulate, draw and write the comparison of a job, and print its table. Raises `UserError`."""
     planned = plans(command, job)
     own, output = planned[0], output_of(planned[0])
     print(complete(planned, runner_of(planned)))
-    comparison = Comparison(own, Cells.of(map(stored_cells, planned)), command.value(job, "estimate"))
+    comparison = PolicyComparison(own, Cells.of(map(stored_cells, planned)), command.value(job, "estimate"))
     drawing = comparison.drawing()
     stem = Path(own.config.figures_dir) / comparison.name
     typed = shlex.join(["python", "-m", "scripts.compare", *sys.argv[1:]])
@@ -56,7 +56,7 @@ def main() -> None:
     sys.argv[1:] = list(map(_with_cells, sys.argv[1:]))
     command = read_command_line("compare", lists=LISTS)
     for job in command.jobs:
-        compared(command, job)
+        write_comparison(command, job)
 
 
 def _with_cells(word: str) -> str:

@@ -29,7 +29,9 @@ def plans(command: CommandLine, job: Sequence[str]) -> list[Plan]:
     """The plan of the policy of a job, then one of each other policy on the same instances. Raises `UserError`."""
     if not any(text.startswith("policy=") for text in job):
         raise UserError("policy: which one? give its name, as in policy=NAME")
-    given = command.value(job, "against")
+    estimate, given = command.value(job, "estimate"), command.value(job, "against")
+    if estimate not in ESTIMATES:
+        raise UserError(f"estimate: must be one of {', '.join(ESTIMATES)}, got {estimate}")
     others = [given] if isinstance(given, str) else list(given)
     shared = [text for text in job if text.partition("=")[0].partition(".")[0] != "policy"]
     (own,) = plan([list(job)], command.composer)
@@ -49,7 +51,7 @@ def _rival(name: str, shared: Sequence[str], composer: Composer) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PolicyComparison:
     """The stored `cells` of a policy and of others on the same instances; `own` is the plan of that policy.
 
     `estimate`: what the table shows, mean or median.
@@ -58,10 +60,6 @@ class Comparison:
     own: Plan
     cells: Cells
     estimate: str
-
-    def __post_init__(self) -> None:
-        if self.estimate not in ESTIMATES:
-            raise UserError(f"estimate: must be one of {', '.join(ESTIMATES)}, got {self.estimate}")
 
     @property
     def name(self) -> str:
@@ -75,7 +73,7 @@ class Comparison:
     def labels(self) -> dict[str, str]:
         """The name of the policy of each cell, by key; with a mark if it promises less than the compared one."""
         behind = names_behind(self.cells)
-        promise = self.own.requests[0].cell.policy.guarantee
+        promise = self.own.requests[0].cell.policy.guarantee.quoted
 
         def label(stored: Stored) -> str:
             mark = "" if stored.cell.policy.guarantee.implies(promise) else WEAKER

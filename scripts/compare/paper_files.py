@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.store.stored import Cells
-from scripts.compare.compared import Comparison
-from scripts.drawing.citation import OWN, cited, entries, own_entry
+from scripts.compare.compared import PolicyComparison
+from scripts.drawing.citation import OWN, bibtex, cited, own_entry
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.latex import escaped
 
 WIDE = 4.0  # inches, above which figure and table go over both columns
 
 
-def latex(comparison: Comparison, drawing: Drawing, picture: Path, width: float, command: str) -> str:
+def latex(comparison: PolicyComparison, drawing: Drawing, picture: Path, width: float, command: str) -> str:
     """The text for \\input: a figure with `picture`, and a table, each with its caption and label."""
     star = "*" if width > WIDE else ""
     include = rf"\input{{{picture.name}}}" if picture.suffix == ".pgf" else rf"\includegraphics{{{picture.name}}}"
@@ -38,7 +38,7 @@ def _caption(drawing: Drawing) -> str:
     return " ".join(f"{escaped(line).rstrip('.')}." for line in (shown, *drawing.caption))
 
 
-def _policies(comparison: Comparison) -> str:
+def _policies(comparison: PolicyComparison) -> str:
     """Each policy with the papers that its class cites, and this repository."""
     labels = {stored.cell.policy.name: stored for stored in comparison.cells}
     listed = []
@@ -57,7 +57,7 @@ def bibliography(cells: Cells) -> str:
     )
     missing = [f"% no entry for {about}" for about, text in texts if not cited(text)]
     keys = [key for _, text in texts for key in cited(text)]
-    return "\n\n".join(_paragraphs([own_entry(), *entries(keys), "\n".join(missing)])) + "\n"
+    return "\n\n".join(_paragraphs([own_entry(), *bibtex(keys), "\n".join(missing)])) + "\n"
 
 
 def _paragraphs(texts: Iterable[str]) -> list[str]:

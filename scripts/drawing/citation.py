@@ -64,7 +64,7 @@ def _begins(form: str, text: str) -> bool:
     return re.search(rf"(?<!and )(?<!, )(?<!\w){re.escape(form)}\b", text) is not None
 
 
-def entries(keys: Iterable[str]) -> list[str]:
+def bibtex(keys: Iterable[str]) -> list[str]:
     """The entries of paper.bib with these keys, each once, with titles whose capitals BibTeX keeps."""
     return [
         re.sub(r"^(  title = )(\{.*\})(,?)$", r"\1{\2}\3", _entries()[key][0], flags=re.M)

@@ -46,7 +46,7 @@ def figure_of(composed: Composed) -> dict[str, Any] | None:
 def output_of(plan: "Plan") -> Output:
     """How the figure of a planned experiment is written. Raises `UserError`."""
     figure = plan.config.figure
-    return read_output({} if figure is None else plain_node(figure), plan.composer.config_dirs)
+    return read_output(plain_node(figure) if isinstance(figure, DictConfig) else {}, plan.composer.config_dirs)
 
 
 def plain_node(node: Any) -> dict[str, Any]:

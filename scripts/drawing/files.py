@@ -17,7 +17,7 @@ TEX = "pdflatex"  # measures the texts of pgf
 REACH = 5.0  # sizes of a panel
 
 
-def written(figure: Figure, ending: str, about: Mapping[str, str]) -> bytes:
+def figure_file(figure: Figure, ending: str, about: Mapping[str, str]) -> bytes:
     """The file of a figure with this ending; `about` are its metadata: Description, Source, and maybe Title.
 
     Raises `UserError` for pgf without LaTeX.

@@ -22,7 +22,7 @@ from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocato
 
 from experiments.whole_files import put
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
-from scripts.drawing.files import written
+from scripts.drawing.files import figure_file
 from scripts.drawing.fit import fitted
 from scripts.drawing.legend_grid import draw_legend_grid
 from scripts.drawing.numbers import MINUS, SUPERSCRIPTS
@@ -105,7 +105,7 @@ def save(drawing: Drawing, stem: Path, command: str, output: Output = PUBLISHED)
     try:
         with own_look(output.settings):
             _lay_out(figure)  # once for all files; `savefig` would do it for each
-            files = {f"{stem}.{name}": written(figure, name, about) for name in ORDER if name in output.formats}
+            files = {f"{stem}.{name}": figure_file(figure, name, about) for name in ORDER if name in output.formats}
     finally:
         plt.close(figure)
     for name, content in files.items():
