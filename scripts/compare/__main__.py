@@ -61,7 +61,8 @@ def main() -> None:
 
 def _with_cells(word: str) -> str:
     """instance=c1,c2 as the cells of the comparison; anything else as it is."""
-    return f"cells=[{{instance:[{word.removeprefix(INSTANCES)}]}}]" if word.startswith(INSTANCES) else word
+    names = word.removeprefix(INSTANCES).removeprefix("[").removesuffix("]")
+    return f"cells=[{{instance:[{names}]}}]" if word.startswith(INSTANCES) else word
 
 
 if __name__ == "__main__":

@@ -3,10 +3,15 @@
 import re
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
+from experiments.contests import Standing
+from experiments.intervals import Interval
+from experiments.store.stored import Cells
 from scripts.compare.__main__ import main
+from scripts.compare.compared import WEAKER, PolicyComparison
 
 SMALL = ("horizon=2000", "recorded=20")
 
@@ -137,3 +142,29 @@ def test_latex_reads_the_files(compare, folder, option, width, ending):
     assert "Overfull" not in log
     assert "Missing character" not in log
     assert "Warning" not in (folder / "paper.blg").read_text()
+
+
+def best(standings, weaker=()):
+    """Which policy is bold: `standings` by name."""
+    comparison = PolicyComparison(None, Cells(), "mean")
+    vars(comparison).update(labels={name: name + WEAKER * (name in weaker) for name in standings}, standings=standings)
+    return comparison.best([SimpleNamespace(cell=SimpleNamespace(key=name)) for name in standings])
+
+
+def standing(name, mean, low, high, lacks=""):
+    quantiles = {at: Interval((low + high) / 2, low, high) for at in (0.5, 0.95, 0.8)}
+    return {name: Standing(name, mean, quantiles, "", lacks)}
+
+
+def test_bold_is_who_beats_all_others():
+    middle, first, last = standing("b", 20, 19, 25), standing("a", 10, 9, 15), standing("c", 30, 29, 35)
+    assert best(middle | first | last) == "a"
+    assert best(middle | last | standing("a", 10, 9, 22)) == ""  # b and a are not apart
+    assert best(middle | last | standing("a", 10, 9, 15, "58 runs")) == "b"  # among those that take part
+    assert best(first) == ""  # alone
+
+
+def test_weaker_promises_are_never_bold():
+    three = standing("b", 20, 19, 25) | standing("a", 10, 9, 15) | standing("c", 30, 29, 35)
+    assert best(three, weaker=("a",)) == "b"
+    assert best(three, weaker=("a", "b")) == ""
