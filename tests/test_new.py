@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError
-from experiments.new import commands, write_policy
+from experiments.new import BATCHED, commands, write_policy
 from tests import forked
 from tests.waiting import besides
 
@@ -32,7 +34,7 @@ def test_the_commands_are_those_of_the_readme(tmp_path, monkeypatch):
     shown = re.sub(r" \\\n\s*", " ", README)
     folder = write_policy("explore_then_commit", tmp_path / "mine")[0].parent.relative_to(tmp_path)
     lines = commands("explore_then_commit", folder)
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines[:3]:
         assert f"\n{line}\n" in shown
 
@@ -44,15 +46,52 @@ def test_the_commands_work_as_printed(tmp_path):
     printed = process.stdout.splitlines()
     assert printed[:2] == ["my own/first_try.py", "my own/policy/first_try.yaml"]
     typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
-    modules = ["experiments.run", "scripts.figures", "experiments.audit", "scripts.examine"]
+    modules = ["experiments.run", "scripts.figures", "experiments.audit", "scripts.examine", "scripts.compare"]
     assert [words[1] for words in typed] == modules
-    for words in typed[:3]:  # tests/scripts/test_examine.py tests the last one
+    for words in [*typed[:3], typed[4]]:  # tests/scripts/test_examine.py tests the other one
         small = [{"horizon=1e5": "horizon=1e4", "replications=4": "replications=2"}.get(word, word) for word in words]
         process = forked.python([*small, *["policy.rounds=500"] * (words[1] == "experiments.run")], tmp_path)
         assert (process.returncode, besides(process.stderr)) == (0, "")
         assert process.stdout
     assert (tmp_path / "my own" / "figures" / "sajed2019" / "fig01.png").exists()
     assert list((tmp_path / "my own" / "results").rglob("first_try-*.parquet"))
+    assert (tmp_path / "my own" / "figures" / "first_try.tex").exists()
+
+
+@pytest.mark.slow
+def test_a_policy_in_batches_works_as_printed(tmp_path):
+    """The commands, outside of the repository, at the printed horizon of 5e7 steps; and its own tests."""
+    process = forked.python(["-m", "experiments.new", "policy", "in_batches", "--batched"], tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    printed = process.stdout.splitlines()
+    assert printed[:3] == ["mine/in_batches.py", "mine/policy/in_batches.yaml", "mine/test_in_batches.py"]
+    typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
+    modules = [
+        "experiments.run",
+        "scripts.figures",
+        "experiments.audit",
+        "scripts.examine",
+        "scripts.compare",
+        "pytest",
+    ]
+    assert [words[1] for words in typed] == modules
+    assert "horizon=5e7" in typed[0]
+    for words in (typed[0], typed[2], typed[4]):
+        small = [*words, "instance=c2", "against=dp_se"] if words[1] == "scripts.compare" else words
+        process = forked.python(small, tmp_path)
+        assert (process.returncode, besides(process.stderr)) == (0, "")
+    tests = subprocess.run([sys.executable, *typed[5]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (tests.returncode, "12 passed" in tests.stdout) == (0, True)
+
+
+@pytest.mark.slow
+def test_the_law_test_of_batches_sees_noise_that_only_one_form_has(tmp_path):
+    write_policy("in_batches", tmp_path, BATCHED)
+    file = tmp_path / "in_batches.py"
+    file.write_text(file.read_text().replace("run.end(total + rng.laplace(scale=1 / self.epsilon))", "run.end(total)"))
+    words = ["-m", "pytest", "-q", "test_in_batches.py", "-k", "law"]
+    tests = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (tests.returncode, "1 failed" in tests.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(
