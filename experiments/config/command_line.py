@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, search_path
 from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
+from experiments.plain_text import use_words
 from experiments.process import ending, stop
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ class Parser(argparse.ArgumentParser):
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; errors of the user end it with one line and exit code 2, Ctrl-C and SIGTERM with 130."""
     _open_streams()
+    use_words()
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
         _check_environment()
