@@ -235,8 +235,8 @@ def test_commands_that_are_named_exist():
 
 
 def test_the_readme_is_short():
-    """Only lines written by hand count: the verdicts on claims are generated."""
-    by_hand = re.sub(r"<!-- claims: begin -->.*<!-- claims: end -->\n", "", README, flags=re.DOTALL)
+    """Only lines written by hand count: the verdicts on claims and the BibTeX entry are generated."""
+    by_hand = re.sub(r"<!-- (\w+): begin -->.*<!-- \1: end -->\n", "", README, flags=re.DOTALL)
     assert 100 < len(by_hand.splitlines()) <= 150
 
 

@@ -21,6 +21,7 @@ from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocator, ScalarFormatter
 
 from experiments.whole_files import put
+from scripts.drawing.citation import own_entry
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
 from scripts.drawing.files import figure_file
 from scripts.drawing.fit import fitted
@@ -98,9 +99,9 @@ def render(drawing: Drawing, output: Output = PUBLISHED) -> Figure:
 def save(drawing: Drawing, stem: Path, command: str, output: Output = PUBLISHED) -> list[str]:
     """Write `stem`.pdf, `stem`.png or whatever the `output` asks for; returns the paths.
 
-    Their metadata hold the `command`, and the caption if it is not drawn. Raises `UserError` without LaTeX for pgf.
+    Their metadata hold the `command`, how to cite this repository, and what they show in words if no title is drawn. Raises `UserError` without LaTeX for pgf.
     """
-    about = {"Description": command, **({} if drawing.title else {"Title": drawing.words})}
+    about = {"Description": command, "Source": own_entry(), **({} if drawing.title else {"Title": drawing.words})}
     figure = render(drawing, output)
     try:
         with own_look(output.settings):

@@ -5,6 +5,7 @@ import re
 import pytest
 from PIL import Image
 
+from scripts.drawing.citation import own_entry
 from scripts.figures import main
 
 FIGURE = ("+experiment=sajed2019/fig01", "policy=dp_se")
@@ -33,6 +34,7 @@ def test_width_files_and_title(draw, tmp_path):
     with Image.open(stem.with_suffix(".png")) as image:
         assert image.width == 525  # 3.5 inches at 150 points
         assert "figure.width=column" in image.text["Description"]
+        assert image.text["Source"] == own_entry()
         assert image.text["Title"].startswith("Mean pseudo-regret against the step")
     svg = ("figure.width=column", "figure.style=ieee", "figure.format=svg", "figure.title=null")
     assert draw(*svg).out.split() == [f"{stem}.svg"]  # another command, which its metadata name
