@@ -99,7 +99,9 @@ def render(drawing: Drawing, output: Output = PUBLISHED) -> Figure:
 def save(drawing: Drawing, stem: Path, command: str, output: Output = PUBLISHED) -> list[str]:
     """Write `stem`.pdf, `stem`.png or whatever the `output` asks for; returns the paths.
 
-    Their metadata hold the `command`, how to cite this repository, and what they show in words if no title is drawn. Raises `UserError` without LaTeX for pgf.
+    Their metadata hold the `command`, how to cite this repository, and the picture in words if it has no title.
+    Raises `UserError` without LaTeX for pgf.
+    Raises `UserError` without LaTeX for pgf.
     """
     about = {"Description": command, "Source": own_entry(), **({} if drawing.title else {"Title": drawing.words})}
     figure = render(drawing, output)
