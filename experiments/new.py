@@ -1,13 +1,14 @@
-"""Begin a policy of your own: a class, its YAML, and the commands that run, draw, audit and examine it.
+"""Begin a policy of your own, or a paper: files that run as they are, and commands for them.
 
     python -m experiments.new policy NAME                         # mine/NAME.py and mine/policy/NAME.yaml
     python -m experiments.new policy NAME --batched               # and mine/test_NAME.py
     python -m experiments.new policy NAME --config-dir FOLDER
+    python -m experiments.new paper NAME                          # a policy, a bound, a figure, a claim, an erratum
 
 The class is explore then commit, the example of README.md, in the form of a policy that decides at every step. With
 --batched it pulls an arm for a whole batch, so that a simulation of 5e7 steps takes less than a second a run, and
 `bandits.deploy` can play it with real users; its test compares batches with single steps. Both run as they are, and are
-there to be edited.
+there to be edited. A paper has the policy, and a line for each place that is to be filled in.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import keyword
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -35,6 +36,14 @@ BATCHED = {
     "batched.yaml.template": "policy/{}.yaml",
     "test_batched.py.template": "test_{}.py",
 }
+PAPER = STEPWISE | {
+    "paper/papers.yaml.template": "papers/{}.yaml",
+    "paper/fig01.yaml.template": "experiment/{}/fig01.yaml",
+    "paper/claims.yaml.template": "claims/{}.yaml",
+    "paper/errata.yaml.template": "errata/{}.yaml",
+    "paper/bounds.py.template": "{}_bounds.py",
+}
+MISSING = "FILL IN"  # marks a place in a file of a paper
 PLAIN = re.compile(r"[\w./~-]+", re.ASCII)  # values that Hydra's grammar takes without quotes
 
 
@@ -68,6 +77,7 @@ def write_policy(name: str, folder: Path, places: Mapping[str, str] = STEPWISE) 
     class_name = "".join(part.capitalize() for part in name.split("_"))
     require_new(name, class_name, "".join(texts.values()))
     words = {"name": name, "class_name": class_name, "label": name.replace("_", " ").capitalize()}
+    words["slug"] = name.replace("_", "-")
     for file, text in zip(files, texts.values(), strict=True):
         put(file, Template(text).substitute(words, folder=folder.resolve().name).encode())
     return files
@@ -82,6 +92,28 @@ def batched_commands(name: str, folder: Path) -> list[str]:
     """The same for a policy in batches, at the horizon of the papers, and its test."""
     lines = _commands(name, folder, ["horizon=5e7", "replications=30"], ["policy.first_batch=1", "horizon=6"])
     return [*lines, shlex.join([sys.orig_argv[0], "-m", "pytest", "-q", str(folder / f"test_{name}.py")])]
+
+
+def paper_commands(name: str, folder: Path) -> list[str]:
+    """The commands that simulate and draw the figure of a paper, judge its claim, and write its page."""
+    mine, results = ["--config-dir", str(folder)], _named("results_dir", folder / "results")
+    experiment = f"+experiment={name}/fig01"
+    commands = [
+        ["scripts.figures", *mine, experiment, "complete=true", results, _named("figures_dir", folder / "figures")],
+        ["experiments.claims", *mine, f"paper={name}", results],
+        ["scripts.report", *mine, experiment, results, _named("report_dir", folder / "report")],
+    ]
+    return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
+
+
+def missing(files: Iterable[Path]) -> list[str]:
+    """A line for each place of the files that is to be filled in: file, line, and what stands there."""
+    return [
+        f"{file}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+        if MISSING in line
+    ]
 
 
 def _commands(name: str, folder: Path, small: list[str], audited: list[str]) -> list[str]:
@@ -111,17 +143,27 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("what", choices=("policy",), metavar="policy")
+    parser.add_argument("what", choices=("policy", "paper"), metavar="policy|paper")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("--batched", action="store_true")
     parser.add_argument("-cd", "--config-dir", default="mine", type=Path, metavar="FOLDER")
     typed = parser.parse_args()
-    places, lines = (BATCHED, batched_commands) if typed.batched else (STEPWISE, commands)
-    for file in write_policy(typed.name, typed.config_dir, places):
-        print(file)
-    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise, rank it in the atlas, and"]))
-    print(f"compare it{', and test it' if typed.batched else ''}:\n")
-    print("\n".join(lines(typed.name, typed.config_dir)))
+    if typed.what == "paper":
+        if typed.batched:
+            raise UserError("--batched: is for a policy")
+        places, lines = PAPER, paper_commands
+        about = "Simulate and draw its figure, judge its claim, and write its page:"
+    elif typed.batched:
+        places, lines = BATCHED, batched_commands
+        about = "Run it, draw it in a figure of a paper, audit its promise, rank it, compare it, and test it:"
+    else:
+        places, lines = STEPWISE, commands
+        about = "Run it, draw it in a figure of a paper, audit its promise, rank it, and compare it:"
+    files = write_policy(typed.name, typed.config_dir, places)
+    print("\n".join(map(str, files)))
+    print("\n".join(["", about, "", *lines(typed.name, typed.config_dir)]))
+    if places_to_fill := missing(files):
+        print("\n".join(["", f"To be filled in, marked {MISSING}:", "", *places_to_fill]))
 
 
 if __name__ == "__main__":

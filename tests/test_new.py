@@ -4,12 +4,13 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError
-from experiments.new import BATCHED, commands, write_policy
+from experiments.new import BATCHED, PAPER, commands, missing, write_policy
 from tests import forked
 from tests.waiting import besides
 
@@ -134,3 +135,34 @@ def test_wrong_words_are_one_line(tmp_path):
         assert process.returncode == 2
         assert process.stderr.startswith("error: ")
         assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_paper_works_as_printed(tmp_path):
+    process = forked.python(["-m", "experiments.new", "paper", "doe2026", "--config-dir", "theirs"], tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    printed = process.stdout.splitlines()
+    files = [tmp_path / line for line in printed[: printed.index("")]]
+    assert len(files) == 7
+    assert all(file.is_file() for file in files)
+    typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
+    assert [words[1] for words in typed] == ["scripts.figures", "experiments.claims", "scripts.report"]
+    answers = [forked.python(words, tmp_path) for words in typed]
+    assert [(answer.returncode, besides(answer.stderr)) for answer in answers] == [(0, "")] * 3
+    assert "doe2026-beats-dp-se: fails" in answers[1].stdout
+    assert "0 gaps" in answers[2].stdout
+
+
+def test_what_is_to_be_filled_in_is_named(tmp_path):
+    files = write_policy("doe2026", tmp_path, PAPER)
+    lines = missing(files)
+    assert f"{tmp_path}/papers/doe2026.yaml:3: year: 2026 # FILL IN" in lines
+    assert {line.partition(":")[0] for line in lines} == {str(file) for file in files[2:]}
+    for line in lines:
+        name, number, text = line.split(":", 2)
+        assert Path(name).read_text().splitlines()[int(number) - 1].strip() == text.strip()
+
+
+def test_a_paper_is_not_batched(tmp_path):
+    process = forked.python(["-m", "experiments.new", "paper", "doe2026", "--batched"], tmp_path)
+    assert (process.returncode, process.stderr) == (2, "error: --batched: is for a policy\n")
