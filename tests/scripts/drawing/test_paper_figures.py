@@ -59,12 +59,12 @@ def test_rows_are_broken_where_panels_would_be_narrow():
 
 
 def test_the_legend_is_a_grid():
-    labels = [f"{name}, ε = {value}, transcript" for name in ("DP-SE", "DP-UCB (a, b)") for value in ("0.1", "1")]
+    labels = [f"{name}, ε = {value}, transcript" for name in ("DP-SE", "DP-UCB (a, b = 2)") for value in ("0.1", "1")]
     grid = legend_grid([*labels, "UCB1, not private", "upper bound, Theorem 4"])
     assert (grid.constants, grid.columns, grid.corner) == ("transcript", ["0.1", "1"], "ε =")
     assert grid.rows == {
         "DP-SE": {"0.1": labels[0], "1": labels[1]},
-        "DP-UCB (a, b)": {"0.1": labels[2], "1": labels[3]},
+        "DP-UCB (a, b = 2)": {"0.1": labels[2], "1": labels[3]},
         "UCB1, not private": {"": "UCB1, not private"},
         "upper bound, Theorem 4": {"": "upper bound, Theorem 4"},
     }
