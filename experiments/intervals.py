@@ -11,6 +11,8 @@ from scipy import special
 
 from bandits.arrays import FloatArray
 
+ROUNDING = 1e-12  # relative error of a sum of regrets
+
 
 class Interval(NamedTuple):
     """An estimate and the ends of its interval."""

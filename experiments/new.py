@@ -1,10 +1,14 @@
-"""Begin a policy of your own: a class, its YAML, and the commands that run, draw, audit and examine it.
+"""Begin a policy of your own, or a paper: files that run as they are, and commands for them.
 
     python -m experiments.new policy NAME                         # mine/NAME.py and mine/policy/NAME.yaml
+    python -m experiments.new policy NAME --batched               # and mine/test_NAME.py
     python -m experiments.new policy NAME --config-dir FOLDER
+    python -m experiments.new paper NAME                          # a policy, a bound, a figure, a claim, an erratum
 
-The class is explore then commit, the example of README.md, in the form of a policy that decides at every step: it runs
-as it is, and is there to be edited.
+The class is explore then commit, the example of README.md, in the form of a policy that decides at every step. With
+--batched it pulls an arm for a whole batch, so that a simulation of 5e7 steps takes less than a second a run, and
+`bandits.deploy` can play it with real users; its test compares batches with single steps. Both run as they are, and are
+there to be edited. A paper has the policy, and a line for each place that is to be filled in.
 """
 
 import argparse
@@ -12,6 +16,7 @@ import keyword
 import re
 import shlex
 import sys
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -25,7 +30,20 @@ from experiments.whole_files import put
 TEMPLATES = Path(__file__).parent / "templates"
 NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 VALUES = ("inf", "nan", "null")  # words that are no names after `policy=`
-FILES = {"policy.py.template": "{}.py", "policy.yaml.template": "policy/{}.yaml"}  # where each template goes
+STEPWISE = {"policy.py.template": "{}.py", "policy.yaml.template": "policy/{}.yaml"}  # where each template goes
+BATCHED = {
+    "batched.py.template": "{}.py",
+    "batched.yaml.template": "policy/{}.yaml",
+    "test_batched.py.template": "test_{}.py",
+}
+PAPER = STEPWISE | {
+    "paper/papers.yaml.template": "papers/{}.yaml",
+    "paper/fig01.yaml.template": "experiment/{}/fig01.yaml",
+    "paper/claims.yaml.template": "claims/{}.yaml",
+    "paper/errata.yaml.template": "errata/{}.yaml",
+    "paper/bounds.py.template": "{}_bounds.py",
+}
+MISSING = "FILL IN"  # marks a place in a file of a paper
 PLAIN = re.compile(r"[\w./~-]+", re.ASCII)  # values that Hydra's grammar takes without quotes
 
 
@@ -46,12 +64,12 @@ def require_new(name: str, class_name: str, template: str) -> None:
         raise UserError(f"{name}: Python has a module of that name, {where}; choose another")
 
 
-def write_policy(name: str, folder: Path) -> list[Path]:
-    """Write the class and its YAML below `folder`, and return both files.
+def write_policy(name: str, folder: Path, places: Mapping[str, str] = STEPWISE) -> list[Path]:
+    """Write the files of a policy below `folder`, and return them; `places` says where each template goes.
 
     Raises `UserError` for a name that is taken or cannot be one; files that exist are never overwritten.
     """
-    texts = {place.format(name): (TEMPLATES / template).read_text() for template, place in FILES.items()}
+    texts = {place.format(name): (TEMPLATES / template).read_text() for template, place in places.items()}
     files = [folder / place for place in texts]
     for file in files:
         if file.exists():
@@ -59,21 +77,55 @@ def write_policy(name: str, folder: Path) -> list[Path]:
     class_name = "".join(part.capitalize() for part in name.split("_"))
     require_new(name, class_name, "".join(texts.values()))
     words = {"name": name, "class_name": class_name, "label": name.replace("_", " ").capitalize()}
+    words["slug"] = name.replace("_", "-")
     for file, text in zip(files, texts.values(), strict=True):
         put(file, Template(text).substitute(words, folder=folder.resolve().name).encode())
     return files
 
 
 def commands(name: str, folder: Path) -> list[str]:
-    """The commands that run, draw, audit and examine the policy, as lines for the shell."""
-    mine, small = ["--config-dir", str(folder)], ["horizon=1e5", "replications=4"]
+    """The commands that run, draw, audit, examine and compare a stepwise policy, as lines for the shell."""
+    return _commands(name, folder, ["horizon=1e5", "replications=4"], ["policy.rounds=1", "horizon=4"])
+
+
+def batched_commands(name: str, folder: Path) -> list[str]:
+    """The same for a policy in batches, at the horizon of the papers, and its test."""
+    lines = _commands(name, folder, ["horizon=5e7", "replications=30"], ["policy.first_batch=1", "horizon=6"])
+    return [*lines, shlex.join([sys.orig_argv[0], "-m", "pytest", "-q", str(folder / f"test_{name}.py")])]
+
+
+def paper_commands(name: str, folder: Path) -> list[str]:
+    """The commands that simulate and draw the figure of a paper, judge its claim, and write its page."""
+    mine, results = ["--config-dir", str(folder)], _named("results_dir", folder / "results")
+    experiment = f"+experiment={name}/fig01"
+    commands = [
+        ["scripts.figures", *mine, experiment, "complete=true", results, _named("figures_dir", folder / "figures")],
+        ["experiments.claims", *mine, f"paper={name}", results],
+        ["scripts.report", *mine, experiment, results, _named("report_dir", folder / "report")],
+    ]
+    return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
+
+
+def missing(files: Iterable[Path]) -> list[str]:
+    """A line for each place of the files that is to be filled in: file, line, and what stands there."""
+    return [
+        f"{file}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+        if MISSING in line
+    ]
+
+
+def _commands(name: str, folder: Path, small: list[str], audited: list[str]) -> list[str]:
+    mine = ["--config-dir", str(folder)]
     results, figures = (_named(f"{kind}_dir", folder / kind) for kind in ("results", "figures"))
     figure = ["+experiment=sajed2019/fig01", "complete=true", *small, f"join={name}", results, figures]
     commands = [
         ["experiments.run", *mine, f"policy={name}", "instance=c2", *small, results],
         ["scripts.figures", *mine, *figure],
-        ["experiments.audit", *mine, f"policy={name}", "policy.rounds=1", "horizon=4", "runs=2e4"],
+        ["experiments.audit", *mine, f"policy={name}", *audited, "runs=2e4"],
         ["scripts.examine", *mine, f"policy={name}", results],
+        ["scripts.compare", *mine, f"policy={name}", results, figures],
     ]
     return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
 
@@ -91,14 +143,27 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("what", choices=("policy",), metavar="policy")
+    parser.add_argument("what", choices=("policy", "paper"), metavar="policy|paper")
     parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--batched", action="store_true")
     parser.add_argument("-cd", "--config-dir", default="mine", type=Path, metavar="FOLDER")
     typed = parser.parse_args()
-    for file in write_policy(typed.name, typed.config_dir):
-        print(file)
-    print("\n".join(["", "Run it, draw it in a figure of a paper, audit its promise, and rank it in the atlas:", ""]))
-    print("\n".join(commands(typed.name, typed.config_dir)))
+    if typed.what == "paper":
+        if typed.batched:
+            raise UserError("--batched: is for a policy")
+        places, lines = PAPER, paper_commands
+        about = "Simulate and draw its figure, judge its claim, and write its page:"
+    elif typed.batched:
+        places, lines = BATCHED, batched_commands
+        about = "Run it, draw it in a figure of a paper, audit its promise, rank it, compare it, and test it:"
+    else:
+        places, lines = STEPWISE, commands
+        about = "Run it, draw it in a figure of a paper, audit its promise, rank it, and compare it:"
+    files = write_policy(typed.name, typed.config_dir, places)
+    print("\n".join(map(str, files)))
+    print("\n".join(["", about, "", *lines(typed.name, typed.config_dir)]))
+    if places_to_fill := missing(files):
+        print("\n".join(["", f"To be filled in, marked {MISSING}:", "", *places_to_fill]))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@
     python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
-policy, else one of its ledger and one of 20,000 plays, on 50 steps, or as many as it takes for rewards to change the
-arms. For its rank the policy is played on the instances of the atlas, and compared with every stored policy whose
-promise implies its own, each at the largest such ε. The exit code is 1 if a check fails or the promise is violated.
+policy, else one of 20,000 plays on 50 steps, or on as many as it takes for rewards to change the arms, with fewer plays
+then, 200 at least, unless `runs` says how many. If it cannot be played, or with runs=0, its ledger alone is audited.
+For its rank the policy is played on the instances of the atlas, and compared with every stored policy whose promise
+implies its own, each at the largest such ε. The exit code is 1 if a check fails or the promise is violated.
 """
 
 import sys
@@ -36,6 +37,7 @@ from scripts.pages.audit_table import digits
 from scripts.pages.prices import Priced, priced
 
 WIDTH = 120
+STEPS, FEWEST_PLAYS = 250_000, 200  # of an audit's plays on one input, if nothing is said; a long one has fewer plays
 ATLAS = "atlas/bernoulli"
 KEPT, FAILED = "passed", "FAILED"
 COLUMNS = ("part", "what", "result", "numbers")
@@ -75,15 +77,32 @@ def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy
     unlisted = {"budget.epsilon": command.config.budget.epsilon, **UNLISTED, **named, "policy": policy, **settings}
     files = [folder / AUDITS.name for folder in command.config_dirs]
     listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
-    for case in [{**case, **settings} for case in listed] or [{**unlisted, "runs": 0}, unlisted]:
-        row = audited(case, about, composer)
-        if isinstance(row, UserError):
-            message = str(row).removeprefix(f"audit of {policy}: ").rpartition(", in {")[0]
-            horizon = f", T = {case['horizon']}" if "horizon" in case else ""
-            what = f"K = {case.get('arms', about['arms'])}{horizon}"
-            yield Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
-        else:
-            yield _audit(row)
+    for case in listed:
+        yield _line({**case, **settings}, audited({**case, **settings}, about, composer), about)
+    if not listed:
+        yield from _unlisted(unlisted, "runs" in given, about, composer)
+
+
+def _unlisted(case: dict[str, Any], runs_given: bool, about: dict[str, Any], composer: Composer) -> Iterator[Line]:
+    """A line of the audit with plays; one without plays if there are none, and both if the policy cannot be played."""
+    without = {**case, "runs": 0}
+    alone = audited(without, about, composer)
+    if not runs_given and isinstance(alone, AuditRow):
+        case = {**case, "runs": min(case["runs"], max(FEWEST_PLAYS, STEPS // alone.horizon))}
+    played = audited(case, about, composer) if int(case["runs"]) else None
+    if not isinstance(played, AuditRow):
+        yield _line(without, alone, about)
+    if played is not None:
+        yield _line(case, played, about)
+
+
+def _line(case: dict[str, Any], row: AuditRow | UserError, about: dict[str, Any]) -> Line:
+    if isinstance(row, AuditRow):
+        return _audit(row)
+    message = str(row).removeprefix(f"audit of {case['policy']}: ").rpartition(", in {")[0]
+    horizon = f", T = {case['horizon']}" if "horizon" in case else ""
+    what = f"K = {case.get('arms', about['arms'])}{horizon}"
+    return Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
 
 
 def _audit(row: AuditRow) -> Line:

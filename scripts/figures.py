@@ -21,11 +21,22 @@ from omegaconf import DictConfig
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
 from experiments.errors import UserError, flag
-from scripts.drawing.figure import draw, drawing_digest, drawing_of_plan, figure_name, inputs_digest, own_files_of, why
+from scripts.drawing.figure import (
+    draw,
+    drawing_digest,
+    drawing_of_plan,
+    figure_name,
+    inputs_digest,
+    output_of,
+    own_files_of,
+    why,
+)
 from scripts.drawing.fresh import CommandInputs, Digests, Drawn, overrides_as_text
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
+
+LISTS = ("figure.format",)  # keys whose values with commas are one list
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
     try:
         drawing = drawing_of_plan(planned, stored)
         assert drawing is not None
-        digests = Digests(inputs, drawing_digest(planned, drawing))
+        digests = Digests(inputs, drawing_digest(planned, drawing), output_of(planned).formats)
         paths = draw(planned, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
         return replace(made, digests=digests, paths=paths)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
@@ -153,7 +164,7 @@ def _skipped(names: Sequence[str], folder: Path) -> str:
 
 def main() -> None:
     """Entry point of `python -m scripts.figures`."""
-    command = read_command_line()
+    command = read_command_line(lists=LISTS)
     if not command.jobs:
         return
     command = command.of_experiments()

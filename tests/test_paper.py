@@ -6,6 +6,9 @@ import yaml
 
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.config.papers import papers
+from scripts.docs.__main__ import paper_part
+from scripts.drawing.citation import own_entry
+from scripts.tables.repository import numbers
 
 PAPER = (REPOSITORY / "paper.md").read_text()
 BIB = (REPOSITORY / "paper.bib").read_text()
@@ -40,8 +43,24 @@ def test_authors_are_those_of_the_citation():
 
 def test_it_has_the_length_and_the_sections_of_the_journal():
     body = PAPER.split("---", 2)[2]
-    assert 250 <= len(body.split()) <= 1000
-    assert {"# Summary", "# Statement of need", "# References"} <= set(body.splitlines())
+    assert 750 <= len(body.split()) <= 1000
+    assert re.findall(r"^# (.*)$", body, re.MULTILINE) == [
+        *("Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"),
+        *("Limits", "AI usage disclosure", "Acknowledgements", "References"),
+    ]
+
+
+def test_every_number_is_printed_by_a_command():
+    """`python -m scripts.docs cite` writes them; citations and code have others."""
+    body = re.sub(r"\[@[^]]*\]|`[^`]*`|<!--.*?-->", "", PAPER.split("---", 2)[2])
+    printed = set(numbers().frame["is"])
+    assert set(re.findall(r"\d[\d,]*\d|\d", body)) == printed
+    assert paper_part() in PAPER
+
+
+def test_the_entry_in_the_readme_is_that_of_the_citation():
+    readme = (REPOSITORY / "README.md").read_text()
+    assert f"<!-- bibtex: begin -->\n```bibtex\n{own_entry()}\n```\n<!-- bibtex: end -->\n" in readme
 
 
 def test_no_doi_is_given_that_nobody_checked():

@@ -235,8 +235,8 @@ def test_commands_that_are_named_exist():
 
 
 def test_the_readme_is_short():
-    """Only lines written by hand count: the verdicts on claims are generated."""
-    by_hand = re.sub(r"<!-- claims: begin -->.*<!-- claims: end -->\n", "", README, flags=re.DOTALL)
+    """Only lines written by hand count: the verdicts on claims and the BibTeX entry are generated."""
+    by_hand = re.sub(r"<!-- (\w+): begin -->.*<!-- \1: end -->\n", "", README, flags=re.DOTALL)
     assert 100 < len(by_hand.splitlines()) <= 150
 
 
@@ -306,7 +306,7 @@ def keys_of(file):
 
 def test_reference_has_every_key():
     for key in (*keys_of(CONF / "config.yaml"), *keys_of(CONF / "judge.yaml"), "+experiment", *PARTS, "runner"):
-        assert rows_of(key), key
+        assert rows_of(key), f"docs/reference.md, Keys: add | `{key}` | what it is |"
     for group in ("budget", "runner"):
         for choice in Composer().choices(group):
             assert f"`{choice}`" in rows_of(group)
@@ -318,9 +318,11 @@ def test_reference_has_every_key():
 def test_reference_has_every_choice_and_its_parameters(group):
     for choice in Composer().choices(group):
         row = rows_of(choice)
-        assert row, choice
+        parameters = ", ".join(f"`{key}`" for key in keys_of(CONF / group / f"{choice}.yaml"))
+        assert row, f"docs/reference.md, table of {group}: add | `{choice}` | ... | {parameters} |"
         for key, value in keys_of(CONF / group / f"{choice}.yaml").items():
-            assert f"`{key}`" in row or "${budget" in str(value), f"{choice}.{key}"
+            said = f"docs/reference.md, row of `{choice}`: add its parameter `{key}`"
+            assert f"`{key}`" in row or "${budget" in str(value), said
 
 
 @pytest.mark.slow
@@ -363,12 +365,15 @@ def test_reference_has_every_command_table_test_and_experiment():
         word for words, _ in ROWS for word in words if re.fullmatch(r"(experiments|scripts)(\.\w+)+", word)
     }
     for name in tables.tables():
-        assert rows_of(name) or rows_of(f"{name} EXPERIMENT"), name
+        assert rows_of(name) or rows_of(f"{name} EXPERIMENT"), (
+            f"docs/reference.md, Tables: add | `{name}` | what it shows |"
+        )
     for test in FORMS:
-        assert rows_of(test), test
+        assert rows_of(test), f"docs/reference.md, tests of claims: add | `{test}` | how it judges |"
     for name in Composer().choices("experiment"):
         short = name.rpartition("/")[2]
-        assert rows_of(name) or rows_of(short) or re.fullmatch(r"fig\d+(_paper)?", short), name
+        said = f"docs/reference.md, Experiments: add | `{name}` | what it shows |"
+        assert rows_of(name) or rows_of(short) or re.fullmatch(r"fig\d+(_paper)?", short), said
 
 
 def test_printed_constants_do_not_finish_an_epoch():

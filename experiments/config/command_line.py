@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, search_path
 from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
+from experiments.plain_text import use_words
 from experiments.process import ending, stop
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def named_experiment(overrides: Sequence[str]) -> str | None:
     return next((text.partition("=")[2] for text in overrides if text.startswith("+experiment=")), None)
 
 
-def read_command_line(config_name: str = "config") -> CommandLine:
+def read_command_line(config_name: str = "config", lists: Collection[str] = ()) -> CommandLine:
     """Read `sys.argv`: overrides, -m, --config-dir, --help, ... Raises `UserError`.
 
     Jobs are only collected, so that all cells are known, and valid, before the first is simulated.
@@ -96,8 +97,10 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     Parameters
     ----------
     config_name: the file of conf/ with the keys that may be given.
+    lists: keys for which a,b is one value, the list of both, without -m.
     """
-    options, words = _options(sys.argv[1:])
+    options, given = _options(sys.argv[1:])
+    words = [_as_list(word) if word.partition("=")[0] in lists else word for word in given]
     composer = Composer([*options.config_dir, *search_path(words)], config_name)
     jobs = jobs_of(words, options.multirun, composer)
     if options.help or options.cfg or options.resolve:
@@ -106,6 +109,12 @@ def read_command_line(config_name: str = "config") -> CommandLine:
     composed = composer.compose(jobs[0])
     composer.use_folders(composed.keys)
     return CommandLine(jobs, composed.config, composer)
+
+
+def _as_list(word: str) -> str:
+    """KEY=a,b as KEY=[a,b]; a single value and a list in brackets as they are."""
+    key, _, value = word.partition("=")
+    return word if "," not in value or value.startswith("[") else f"{key}=[{value}]"
 
 
 def jobs_of(words: Sequence[str], several: bool, composer: Composer) -> list[list[str]]:
@@ -205,6 +214,7 @@ class Parser(argparse.ArgumentParser):
 def exit_on_user_error(command: Callable[[], None]) -> None:
     """Run `command`; errors of the user end it with one line and exit code 2, Ctrl-C and SIGTERM with 130."""
     _open_streams()
+    use_words()
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
         _check_environment()

@@ -323,13 +323,17 @@ def node_at(keys: Keys, key: str) -> Any:
 
 
 def with_value(keys: Keys, key: str, value: Any) -> Keys:
-    """A copy of `keys` with the value of a dotted key that they have. Raises `UserError` if they have none."""
+    """A copy of `keys` with the value of a dotted key that they have. Raises `UserError` if they have none.
+
+    A `figure` may lack it: its kind says which keys it has.
+    """
     copied = node = dict(keys)
     names = key.split(".")
     for depth, name in enumerate(names, start=1):
         place: Any = int(name) if isinstance(node, list) and name.isdecimal() else name
         places: Any = range(len(node)) if isinstance(node, list) else node if isinstance(node, dict) else ()
-        if place not in places:
+        new = names[:1] == ["figure"] and depth == len(names) == 2 and isinstance(node, dict)
+        if place not in places and not new:
             above, wrong = ".".join(names[: depth - 1]), ".".join(names[:depth])
             siblings = [".".join(filter(None, [above, str(other)])) for other in places if other != "_target_"]
             nearby = nearest(wrong, siblings) if siblings else f"{above} has no keys below it"

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.config.build import build
 from experiments.config.compose import Composed, Composer
 from experiments.config.plan import Plan, merge
-from experiments.intervals import mean
+from experiments.intervals import ROUNDING, mean
 from experiments.simulate import CellJob, look_up
 from experiments.simulate.runners import Runner
 from experiments.store import CODE, Store, stored_cells
@@ -209,11 +209,9 @@ def _estimate(stored: Stored) -> tuple[Any, ...]:
     if stored.exact:
         return "", f"{values[0]:.6g}", "computed"
     interval = mean(values, ERROR)
-    return (
-        len(values),
-        f"{interval.estimate:.6g}",
-        "-" if len(values) == 1 else f"± {interval.high - interval.estimate:.3g}",
-    )
+    half = interval.high - interval.estimate
+    half = 0.0 if half <= ROUNDING * abs(interval.estimate) else half  # runs that differ by rounding alone
+    return len(values), f"{interval.estimate:.6g}", "-" if len(values) == 1 else f"± {half:.3g}"
 
 
 def _call(planned: Plan) -> str:

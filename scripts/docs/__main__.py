@@ -1,9 +1,10 @@
-"""Generate docs/claims.md, docs/errata.md, docs/api.md and a part of README.md.
+"""Generate docs/claims.md, docs/errata.md, docs/api.md, and parts of README.md and paper.md.
 
     python -m scripts.docs            # all of them
     python -m scripts.docs claims     # docs/claims.md and the claims in README.md, from conf/claims/ and results/
     python -m scripts.docs errata     # docs/errata.md, from conf/errata/
     python -m scripts.docs api        # docs/api.md, from docstrings
+    python -m scripts.docs cite       # the BibTeX entry in README.md, from CITATION.cff, and the numbers in paper.md
 
 Verdicts are computed from stored results, those that changed: `results/verdicts.jsonl` has the others, and is written
 too. Nothing in these pages is written by hand.
@@ -13,6 +14,7 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from experiments.claims import ClaimVerdict, Erratum, Outcome, Results, claims, errata, judge_claims, written
@@ -23,12 +25,14 @@ from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.papers import papers
 from experiments.errors import UserError
 from scripts.docs import api
+from scripts.drawing.citation import own_entry
+from scripts.tables.repository import numbers
 
 README = REPOSITORY / "README.md"
 CLAIMS = REPOSITORY / "docs" / "claims.md"
 ERRATA = REPOSITORY / "docs" / "errata.md"
 API = REPOSITORY / "docs" / "api.md"
-BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
+PAPER = REPOSITORY / "paper.md"
 WIDTH = 120
 FEW = 3  # failing claims in README.md
 
@@ -167,13 +171,15 @@ def worst_failures(verdicts: Sequence[ClaimVerdict]) -> list[ClaimVerdict]:
     return [verdict for verdict in verdicts if verdict in chosen]
 
 
-def replaced(text: str, new: str) -> str:
-    """`text` with `new` between the markers. Raises `UserError` if a marker is missing."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def replaced(file: Path, part: str, new: str) -> str:
+    """The text of a file with `new` between the markers of a part. Raises `UserError` if a marker is missing."""
+    text = file.read_text(encoding="utf-8")
+    begins, ends = (f"<!-- {part}: {word} -->" for word in ("begin", "end"))
+    before, begin, rest = text.partition(begins)
+    _, end, after = rest.partition(ends)
     if not (begin and end):
-        raise UserError(f"README.md: the lines {BEGIN} and {END} are missing")
-    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+        raise UserError(f"{file.name}: the lines {begins} and {ends} are missing")
+    return f"{before}{begin}\n{new}\n{end}{after}"
 
 
 def write_claims() -> str:
@@ -182,8 +188,25 @@ def write_claims() -> str:
     verdicts = list(judge_claims(every, Results(Composer(), written=written.read_verdicts())))
     written.write_verdicts(every, written.forms_of(verdicts))
     CLAIMS.write_text(claims_page(verdicts), encoding="utf-8")
-    README.write_text(replaced(README.read_text(encoding="utf-8"), readme_part(verdicts)), encoding="utf-8")
+    README.write_text(replaced(README, "claims", readme_part(verdicts)), encoding="utf-8")
     return f"{len(verdicts)} claims: {written.FILE.name}, {CLAIMS.name}, {README.name}"
+
+
+def paper_part() -> str:
+    """The sentence of paper.md about how much there is of what."""
+    much: dict[str, str] = dict(numbers().frame.itertuples(index=False))
+    return _wrapped(
+        f"It has {much['policies']} policies of {much['papers']} papers and their baselines, {much['experiments']} "
+        f"experiments, {much['cells']} stored cells of {much['runs']} runs, {much['audits']} audits of privacy, and "
+        f"{much['claims']} claims that are judged from what is stored."
+    )
+
+
+def write_cite() -> str:
+    """Write the BibTeX entry in README.md and the numbers in paper.md; says what is written."""
+    README.write_text(replaced(README, "bibtex", f"```bibtex\n{own_entry()}\n```"), encoding="utf-8")
+    PAPER.write_text(replaced(PAPER, "numbers", paper_part()), encoding="utf-8")
+    return f"citation: {README.name}, {PAPER.name}"
 
 
 def write_errata() -> str:
@@ -199,7 +222,12 @@ def write_api() -> str:
     return f"{len(api.modules())} modules: {API.name}"
 
 
-PAGES: dict[str, Callable[[], str]] = {"errata": write_errata, "api": write_api, "claims": write_claims}
+PAGES: dict[str, Callable[[], str]] = {
+    "errata": write_errata,
+    "api": write_api,
+    "claims": write_claims,
+    "cite": write_cite,
+}
 
 
 def main() -> None:

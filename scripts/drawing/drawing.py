@@ -140,7 +140,9 @@ class Drawing:
 
     @property
     def heading(self) -> str:
-        """Title and caption, wrapped to the width of the figure."""
+        """Title and caption, wrapped to the width of the figure; empty without a title."""
+        if not self.title:
+            return ""
         given = "\n".join([self.title, *self.caption]).split("\n")
         return "\n".join(line for text in given for line in wrapped(text, int(self.size[0] * CHARACTERS)))
 
@@ -158,7 +160,7 @@ class Drawing:
     @property
     def words(self) -> str:
         """The alternative text of the figure for screen readers: axes, curves, and where they end."""
-        start = f"{self.title}. {self.shown[:1].upper()}{self.shown[1:]}."
+        start = f"{f'{self.title}. ' if self.title else ''}{self.shown[:1].upper()}{self.shown[1:]}."
         panels = [f"{panel.title}: {'; '.join(panel.words)}." for panel in self.panels if panel.words]
         text = without_mathtext(" ".join([start, *panels]))
         return text if len(text) <= LONGEST else f"{start} {len(panels)} panels; the values are in the tables below."

@@ -10,7 +10,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.compose import Composed, Composer
 from experiments.errors import UserError
-from scripts.drawing.fresh import code, describing_files, digest_of_drawing, digest_of_inputs, own_files
+from scripts.drawing.fresh import code, describing_files, digest_of_drawing, digest_of_inputs, own_files, renderer
+from scripts.drawing.output import Output
+from scripts.drawing.styles import KEYS, read_output
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
@@ -29,13 +31,22 @@ def figure_name(plan: "Plan") -> str:
 
 
 def figure_of(composed: Composed) -> dict[str, Any] | None:
-    """The `figure` of a config, None if it has none. Raises `UserError` if it is not a mapping."""
+    """What the `figure` of a config draws, None if it has none, without the keys of `Output`.
+
+    Raises `UserError` if it is not a mapping.
+    """
     figure = composed.config.figure
     if figure is None:
         return None
     if not isinstance(figure, DictConfig):
         raise UserError(f"figure: must be a mapping with title, kind, ..., got {figure}")
-    return plain_node(figure)
+    return {key: value for key, value in plain_node(figure).items() if key not in KEYS}
+
+
+def output_of(plan: "Plan") -> Output:
+    """How the figure of a planned experiment is written. Raises `UserError`."""
+    figure = plan.config.figure
+    return read_output(plain_node(figure) if isinstance(figure, DictConfig) else {}, plan.composer.config_dirs)
 
 
 def plain_node(node: Any) -> dict[str, Any]:
@@ -72,7 +83,7 @@ def draw(plan: "Plan", drawing: "Drawing") -> list[str]:
 
     folder = Path(plan.config.figures_dir)
     try:
-        return save(drawing, folder / figure_name(plan), _command(plan))
+        return save(drawing, folder / figure_name(plan), _command(plan), output_of(plan))
     except OSError as error:
         raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
 
@@ -93,6 +104,14 @@ def _content(plan: "Plan") -> dict[str, Any]:
         return {"figure": str(plan.config.figure)}
 
 
+def _written(plan: "Plan") -> str:
+    """How a figure is written, for its hash; the error if its keys are not valid."""
+    try:
+        return str(output_of(plan))
+    except (UserError, OmegaConfBaseException) as error:  # drawing it will raise the error
+        return str(error)
+
+
 def own_files_of(plan: "Plan") -> list[Path]:
     """The user's files that a planned figure depends on."""
     return own_files(_content(plan), [request.cell for request in plan.requests])
@@ -104,10 +123,11 @@ def inputs_digest(plan: "Plan", places: Sequence["Place"]) -> str:
 
     figure, cells = _content(plan), [request.cell for request in plan.requests]
     keys = [f"{request.cell.key} {request.replications}" for request in plan.requests]
-    more = [_command(plan), colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
+    how = [_command(plan), _written(plan), renderer()]
+    more = [*how, colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
     return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
 
 
 def drawing_digest(plan: "Plan", drawing: "Drawing") -> str:
     """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
-    return digest_of_drawing(drawing, _command(plan))
+    return digest_of_drawing(drawing, f"{_command(plan)} {_written(plan)}")

@@ -24,6 +24,7 @@ from experiments.config.compose import CONF, REPOSITORY
 from experiments.own_code import own_source
 from experiments.whole_files import put
 from scripts.drawing.imports import OURS, files_of_ours
+from scripts.drawing.output import FORMATS
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from scripts.drawing.drawing import Drawing
 
 NOTE = ".drawn.json"
-FORMATS = ("pdf", "png")
 KINDS, RENDERER = "scripts.drawing.kinds", "scripts.drawing.render"  # what describes and what renders
 
 
@@ -44,10 +44,14 @@ class CommandInputs(NamedTuple):
 
 
 class Digests(NamedTuple):
-    """Hashes of a figure: of its inputs, see `digest_of_inputs`, and of what is drawn, see `digest_of_drawing`."""
+    """Hashes of a figure: of its inputs, see `digest_of_inputs`, and of what is drawn, see `digest_of_drawing`.
+
+    `formats` are the endings of its files.
+    """
 
     inputs: str
     drawing: str
+    formats: Sequence[str] = FORMATS
 
 
 @dataclass
@@ -107,7 +111,8 @@ class Drawn:
         self.commands[command] = {**inputs._asdict(), "state": _state(inputs, config_dirs)}
 
     def _exists(self, name: str) -> bool:
-        return all((self.folder / f"{name}.{ending}").exists() for ending in FORMATS)
+        formats = self.figures[name].formats if name in self.figures else FORMATS
+        return all((self.folder / f"{name}.{ending}").exists() for ending in formats)
 
 
 def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
@@ -156,10 +161,15 @@ def digest_of_inputs(
 
 def digest_of_drawing(drawing: "Drawing", command: str) -> str:
     """A hash of all that the files of a figure depend on: the drawing, the command in it, and the code that renders."""
-    digest = hashlib.sha256(f"{command} {code(files_of_ours([RENDERER]))} {_libraries()}".encode())
+    digest = hashlib.sha256(f"{command} {renderer()} {_libraries()}".encode())
     for part in _parts(drawing):
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
+
+
+def renderer() -> str:
+    """A hash of the code that renders figures."""
+    return code(files_of_ours([RENDERER]))
 
 
 def _parts(value: Any) -> Iterator[bytes]:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import matplotlib as mpl
@@ -14,8 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis as MatplotlibAxis
 from matplotlib.axis import XAxis
 from matplotlib.backend_bases import RendererBase
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -23,12 +21,19 @@ from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocator, ScalarFormatter
 
 from experiments.whole_files import put
+from scripts.drawing.citation import own_entry
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.files import figure_file
+from scripts.drawing.fit import fitted
+from scripts.drawing.legend_grid import draw_legend_grid
 from scripts.drawing.numbers import MINUS, SUPERSCRIPTS
+from scripts.drawing.output import Output
 
 mpl.use("Agg")  # draws without a window, also on machines without a display
 
 Handles = dict[str, Any]  # the matplotlib artist of each label
+PUBLISHED = Output()
+ORDER = ("png", "pdf", "svg", "pgf")  # the first needs the resolution that others change; pgf changes the figure
 SMALL = 7  # points, of a legend inside a panel
 RC_PARAMS: Any = {  # Any, since matplotlib's type of its keys is private
     "axes.formatter.limits": (-3, 4),
@@ -40,6 +45,7 @@ RC_PARAMS: Any = {  # Any, since matplotlib's type of its keys is private
     "axes.titlesize": 9,
     "figure.constrained_layout.use": True,
     "figure.dpi": 150,
+    "figure.titlesize": 9,
     "font.size": 9,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.5,
@@ -54,17 +60,23 @@ RC_PARAMS: Any = {  # Any, since matplotlib's type of its keys is private
 
 
 @contextmanager
-def own_look() -> Iterator[None]:
-    """A context in which matplotlib has the settings of this repository, not those of a user's `matplotlibrc`."""
+def own_look(settings: Any = MappingProxyType({})) -> Iterator[None]:
+    """A context in which matplotlib has the settings of this repository, not those of a user's `matplotlibrc`.
+
+    `settings` of a style replace them.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC_PARAMS)
+        mpl.rcParams.update(settings)
         yield
 
 
-def render(drawing: Drawing) -> Figure:
+def render(drawing: Drawing, output: Output = PUBLISHED) -> Figure:
     """The matplotlib figure of `drawing`. The caller must close it."""
-    with own_look():
+    with own_look(output.settings):
+        if output.width is not None:
+            drawing = fitted(drawing, output.width)
         columns = max(map(len, drawing.rows))
         figure, grid = plt.subplots(
             len(drawing.rows), columns, figsize=(drawing.size[0], drawing.height), squeeze=False
@@ -75,28 +87,33 @@ def render(drawing: Drawing) -> Figure:
                 handles = _draw_panel(axes, panel) | handles
             for axes in axes_of_row[len(row) :]:
                 axes.set_visible(False)
-        if drawing.legend:
+        if drawing.legend and output.width is not None:
+            draw_legend_grid(figure, drawing.legend, handles)
+        elif drawing.legend:
             _draw_legend(figure, drawing, handles)
-        figure.suptitle(drawing.heading, fontsize=9)
+        if drawing.heading:
+            figure.suptitle(drawing.heading)
         return figure
 
 
-def save(drawing: Drawing, stem: Path, command: str) -> list[str]:
-    """Write `stem`.pdf and `stem`.png, with `command` in their metadata; returns the paths."""
-    figure = render(drawing)
+def save(drawing: Drawing, stem: Path, command: str, output: Output = PUBLISHED) -> list[str]:
+    """Write `stem`.pdf, `stem`.png or whatever the `output` asks for; returns the paths.
+
+    Their metadata hold the `command`, how to cite this repository, and the picture in words if it has no title.
+    Raises `UserError` without LaTeX for pgf.
+    Raises `UserError` without LaTeX for pgf.
+    """
+    about = {"Description": command, "Source": own_entry(), **({} if drawing.title else {"Title": drawing.words})}
+    figure = render(drawing, output)
     try:
-        with own_look():
-            _lay_out(figure)  # once for both files; `savefig` would do it for each
-            png: Any = FigureCanvasAgg(figure)  # untyped
-            png.print_png(image := BytesIO(), metadata={"Description": command})
-            pdf: Any = FigureCanvasPdf(figure)
-            pdf.print_pdf(page := BytesIO(), metadata={"Keywords": command, "CreationDate": None})
+        with own_look(output.settings):
+            _lay_out(figure)  # once for all files; `savefig` would do it for each
+            files = {f"{stem}.{name}": figure_file(figure, name, about) for name in ORDER if name in output.formats}
     finally:
         plt.close(figure)
-    files = {f"{stem}.pdf": page, f"{stem}.png": image}
     for name, content in files.items():
-        put(Path(name), content.getvalue(), lasting=False)
-    return list(files)
+        put(Path(name), content, lasting=False)
+    return [f"{stem}.{name}" for name in output.formats]
 
 
 def _lay_out(figure: Figure) -> None:
@@ -126,7 +143,15 @@ def _draw_panel(axes: Axes, panel: Panel) -> Handles:
     if panel.legend is not None:
         entries = labels([panel])
         unnamed = [" "] * len(entries)
-        _name(axes.legend([handles[label] for label in entries], unnamed, loc=panel.legend, fontsize=SMALL), entries)
+        _name(
+            axes.legend(
+                [handles[label] for label in entries],
+                unnamed,
+                loc=panel.legend,
+                fontsize=min(SMALL, mpl.rcParams["legend.fontsize"]),
+            ),
+            entries,
+        )
     return handles
 
 

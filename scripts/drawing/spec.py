@@ -41,7 +41,7 @@ def read_spec(spec: type[SpecType], config: Mapping[str, Any]) -> SpecType:
 def _with_texts_that_can_be_drawn(key: str, value: Any, to: Any) -> Any:
     """A value converted to its type; `UserError` for a title or label that cannot be drawn."""
     if key in ("title", "label"):
-        return text(value, f"figure.{key}")
+        return "" if key == "title" and value is None else text(value, f"figure.{key}")
     made = build.convert(value, to)
     if key == "panels":
         return [_panel(panel) if isinstance(panel, dict) and "title" in panel else panel for panel in made]

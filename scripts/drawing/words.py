@@ -113,6 +113,11 @@ def legend_of(stored: Stored, behind: str) -> str:
     return legend_name(stored.cell.policy) + behind
 
 
+def of_instance(name: str) -> str:
+    """The name of an instance as a title: C1, Random means."""
+    return name[:1].upper() + name[1:].replace("_", " ")
+
+
 def label(stored: Stored, behind: str = "") -> str:
     """The label of a cell in a legend: policy, the suffix `behind`, budget and scope."""
     policy = stored.cell.policy

@@ -4,17 +4,20 @@ python -m scripts.tables                                       # list all tables
 python -m scripts.tables sajed2019/ratios
 python -m scripts.tables final_regret wang2024/fig04           # of any experiment, overrides may follow
 python -m scripts.tables final_regret mine/fast --config-dir mine
-python -m scripts.tables sajed2019/ratios csv=ratios.csv       # write all digits and intervals to a file
+python -m scripts.tables sajed2019/ratios format=tex           # or md; csv has all digits and both ends of intervals
+python -m scripts.tables sajed2019/ratios csv=ratios.csv       # write that to a file
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.config.plan import Plan
 from experiments.errors import UserError, nearest
 from scripts.tables import about_any_experiment, tables, title
 from scripts.tables.table import Table
+
+FORMATS = {"tex": Table.latex, "md": Table.markdown, "csv": Table.csv}
 
 
 def listing() -> str:
@@ -33,6 +36,13 @@ def _asked(name: str, words: Sequence[str]) -> list[Plan]:
     if not plans or any(planned.experiment is None for planned in plans):
         raise UserError(f"{name}: of which experiment? give its name, as in {name} wang2024/fig06")
     return plans
+
+
+def _form(name: str | None) -> Callable[[Table, str], str]:
+    """How tables are printed. Raises `UserError`."""
+    if name is not None and name not in FORMATS:
+        raise UserError(f"format={name}: unknown; {nearest(name, FORMATS)}")
+    return Table.text if name is None else FORMATS[name]
 
 
 def _write(answers: Sequence[Table], file: str) -> None:
@@ -56,14 +66,16 @@ def main() -> None:
         raise UserError(f"{name}: unknown table; {nearest(name, by_name)}")
     table = by_name[name]
     file, words = file_given("csv", words)
+    form_name, words = file_given("format", words)
+    form = _form(form_name)
     if about_any_experiment(table):
         made = {f"{planned.experiment}: {title(table)}": table(planned) for planned in _asked(name, words)}
     elif words:
-        raise UserError(f"{name}: takes csv=FILE or nothing after its name, got {' '.join(words)}")
+        raise UserError(f"{name}: takes csv=FILE, format=NAME or nothing after its name, got {' '.join(words)}")
     else:
         made = {title(table): table()}
     for heading, answer in made.items():
-        print(answer.text(heading))
+        print(form(answer, heading))
     if file is not None:
         _write(list(made.values()), file)
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import WeightedCell
 from experiments.config.plan import Plan
 from experiments.errors import UserError
-from experiments.intervals import Interval, exactly
+from experiments.intervals import ROUNDING, Interval, exactly
 from experiments.means import effective_runs, mean_of, top_share, values_of_mean
 from experiments.store import Store, stored_cells
 from experiments.store.stored import Cells, Stored
@@ -25,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 def final_regret(planned: Plan) -> Table:
-    """Regret at the horizon of every cell, and the number of runs in which a best arm was pulled most."""
+    """Regret at the horizon of every cell, and the number of runs in which a best arm was pulled more than others."""
     cells = _with_regret(planned)
     names = _distinguishing(cells)
     return Table.of(_final_regret(stored, names) for stored in cells)
@@ -100,14 +101,24 @@ def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
         **_shown(stored),
         **{name: stored.columns.get(name, "") for name in names},
         "mean": mean_with_interval(values_of_mean(stored, "regret")),
-        "sd": exactly(final.std(ddof=1) if len(final) > 1 else math.nan),
+        "sd": exactly(_deviation(final)),
         "best arm leads": "–" if stored.exact else _best_leads(stored),
     }
 
 
+def _deviation(values: FloatArray) -> float:
+    """The standard deviation of runs, 0 if they differ by rounding alone; NaN for a single run."""
+    if len(values) < 2:
+        return math.nan
+    return 0.0 if np.ptp(values) <= ROUNDING * np.abs(values).max() else float(values.std(ddof=1))
+
+
 def _best_leads(stored: Stored) -> str:
-    gaps: Any = stored.cell.instance.gaps  # type: ignore[attr-defined]
-    led = gaps[stored.pulls.argmax(axis=1)] == 0
+    """In how many runs some best arm has more pulls than every other arm; arms with equal pulls lead nobody."""
+    best: Any = stored.cell.instance.gaps == 0  # type: ignore[attr-defined]
+    if best.all():
+        return "–"
+    led = stored.pulls[:, best].max(axis=1) > stored.pulls[:, ~best].max(axis=1)
     return f"{np.count_nonzero(led)} of {len(led)}"
 
 

@@ -13,9 +13,11 @@ from experiments.config.plan import plan
 from experiments.intervals import Interval
 from experiments.store import stored_cells
 from experiments.store.stored import Cells
+from scripts.drawing.latex import escaped
 from scripts.drawing.numbers import parameter, quantity
 
 ERROR = 0.05  # intervals are 95 % intervals
+PIPE = "\\|"  # in a table of Markdown
 KIND = "approximate for means and ratios (Student, Fieller), right for every law for shares (Clopper and Pearson)"
 
 
@@ -43,10 +45,34 @@ class Table:
         about = f"{title} In brackets: 95 % intervals, {KIND}." if "[" in shown else title
         return "\n".join([about, shown, *self.closing])
 
+    def latex(self, title: str) -> str:
+        """The table as a `tabular` with the lines of booktabs; its title and closing lines are comments."""
+        shown = self.frame.map(_in_latex)
+        aligned = "".join("r" if _measured(values) else "l" for _, values in self.frame.items())
+        lines = [
+            " & ".join(row) + r" \\" for row in ([escaped(str(name)) for name in shown], *shown.to_numpy().tolist())
+        ]
+        body = [lines[0], r"\midrule", *lines[1:]]
+        rules = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", *body, r"\bottomrule", r"\end{tabular}"]
+        comments = [f"% {line}" for text in (title, *self.closing) for line in text.splitlines()]
+        return "\n".join([*comments, r"% \usepackage{booktabs}", *rules])
+
+    def markdown(self, title: str) -> str:
+        """The table as Markdown, with `title` above it."""
+        rows = [list(map(str, self.frame)), *self.frame.map(written).to_numpy().tolist()]
+        lines = [f"| {' | '.join(str(text).replace('|', PIPE) for text in row)} |" for row in rows]
+        ruled = f"|{'|'.join(' ---: ' if _measured(values) else ' --- ' for _, values in self.frame.items())}|"
+        return "\n".join([title, "", lines[0], ruled, *lines[1:], *(["", *self.closing] if self.closing else [])])
+
+    def csv(self, title: str) -> str:
+        """The `numbers` as comma-separated values; a table for programs has no title."""
+        return str(self.numbers().to_csv(index=False)).rstrip("\n")
+
     def numbers(self) -> pd.DataFrame:
         """The table for programs: all digits; NAME_low and NAME_high are the ends of the intervals of NAME."""
         columns: dict[str, Any] = {}
-        for name, values in self.frame.items():
+        for name, column in self.frame.items():
+            values = [getattr(value, "value", value) for value in column]
             columns[str(name)] = [getattr(value, "estimate", value) for value in values]
             if any(isinstance(value, Interval) and value.low != value.high for value in values):
                 for end in ("low", "high"):
@@ -54,8 +80,26 @@ class Table:
         return pd.DataFrame(columns)
 
 
+@dataclass(frozen=True)
+class Best:
+    """A value of a table that is proved to be the best: bold in LaTeX, with a star elsewhere."""
+
+    value: Any
+
+
+def _in_latex(value: Any) -> str:
+    return rf"\textbf{{{escaped(written(value.value))}}}" if isinstance(value, Best) else escaped(written(value))
+
+
+def _measured(values: Iterable[Any]) -> bool:
+    """Whether a column holds numbers."""
+    return all(isinstance(getattr(value, "value", value), Interval | int | float) for value in values)
+
+
 def written(value: Any) -> str:
     """A measured number with its interval, if that has a positive width; anything else as a parameter."""
+    if isinstance(value, Best):
+        return f"{written(value.value)} *"
     if not isinstance(value, Interval):
         return parameter(value)
     estimate, low, high = map(quantity, value)

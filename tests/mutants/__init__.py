@@ -34,7 +34,10 @@ import experiments  # noqa: F401  # one thread for BLAS in all that is started f
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
-CODE = ("Makefile", "README.md", "bandits", "conf", "docs", "experiments", "pyproject.toml", "scripts", "tests")
+CODE = (
+    *("CITATION.cff", "Makefile", "README.md", "paper.bib", "pyproject.toml"),
+    *("bandits", "conf", "docs", "experiments", "scripts", "tests"),
+)
 OWN = ("bandits", "experiments", "scripts", "tests")  # packages that are imported from the copy
 PATIENCE = 900  # seconds that the tests of a mutant may take
 OUTPUT = "output.txt"  # file with the output of tests

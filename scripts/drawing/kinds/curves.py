@@ -7,6 +7,7 @@ shares: yes-or-no quantities; for each panel the caption gives the share of runs
 band: the shading around the mean: sd, quarter_sd, ci95 or quantiles (5 % to 95 %); or runs: a line for every run
 scales: the scale of each row of panels, linear or log; both by default
 overlays: a list of bounds, see scripts/drawing/spec.py; the word t stands for the step
+thick: a policy whose curves are thick, and those of all others thin
 """
 
 import math
@@ -60,6 +61,7 @@ class Spec:
     scales: list[str] = field(default_factory=lambda: list(SCALES))
     shares: list[str] = field(default_factory=list)
     overlays: list[dict[str, Any]] = field(default_factory=list)
+    thick: str = ""
 
     def __post_init__(self) -> None:
         require_panels(self.panels)
@@ -73,6 +75,8 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     """A row of panels for every scale; each curve is a mean with its band. Raises `UserError`."""
     spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
+    if spec.thick and (policies := {stored.cell.policy.name for stored in cells}) and spec.thick not in policies:
+        raise UserError(f"figure.thick: no curve of {spec.thick}; {nearest(spec.thick, policies)}")
     if not all("regret" in stored.rows for stored in cells):
         raise UserError("figure.kind: curves needs regret against time, which these cells do not record; try sweep")
     inside = [shown_in_panel(panel, cells) for panel in spec.panels]
@@ -100,9 +104,12 @@ def _simulated(stored: Stored) -> bool:
     return not stored.exact
 
 
-def _look(stored: Stored, entry: Entry) -> Look:
+def _look(stored: Stored, entry: Entry, thick: str) -> Look:
     if stored.exact:
         return Look(entry.colour, "dotted", width=0.9, order=4)
+    if thick:
+        first = stored.cell.policy.name == thick
+        return Look(entry.colour, entry.dashes, width=2.2 if first else 0.8, order=3 if first else None)
     private = stored.cell.policy.guarantee.private
     return Look(entry.colour, entry.dashes) if private else Look(entry.colour, entry.dashes, width=0.9, order=1)
 
@@ -120,7 +127,7 @@ def _panel(
     inside = shown_in_panel(conditions, cells)
     if not inside:
         raise UserError(f"figure.panels: no curve meets the conditions of the panel {conditions}")
-    marks = [mark for stored in inside for mark in _marks(stored, entries[stored.cell.key], spec.band)]
+    marks = [mark for stored in inside for mark in _marks(stored, entries[stored.cell.key], spec)]
     lines = [line for number, bound in enumerate(bounds) for line in _lines(bound, number, inside)]
     several = len({stored.cell.horizon for stored in cells}) > 1
     title = conditions["title"] + (f", T = {words.horizons(inside)}" if several else "")
@@ -135,8 +142,8 @@ def _panel(
     return Panel(title if row == 0 else "", x, y, [*marks, *lines], words=ends if row == 0 else ())
 
 
-def _marks(stored: Stored, entry: Entry, band: str) -> list[Series | Band]:
-    t, regret, look = stored.t.astype(float), stored.regret, _look(stored, entry)
+def _marks(stored: Stored, entry: Entry, spec: Spec) -> list[Series | Band]:
+    t, regret, look, band = stored.t.astype(float), stored.regret, _look(stored, entry, spec.thick), spec.band
     marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, entry.label)]
     if stored.exact:
         return marks

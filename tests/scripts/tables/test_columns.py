@@ -1,6 +1,7 @@
 """Columns of printed tables that `test_tables.py` does not see, each computed apart: by pandas, numpy or by hand."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from bandits.environments.heavy_tails import S3
 from experiments import load, load_pulls
 from experiments.intervals import Interval
 from scripts.drawing.numbers import quantity
-from scripts.tables import tables
+from scripts.tables import general, tables
+from scripts.tables.table import Best, Table
 
 
 def slope(x, y):
@@ -155,4 +157,47 @@ def test_published_ends_and_their_figures():
         ["Figure 11", "anytime_lazy_ucb", 500, 765],
         ["Figure 12", "anytime_lazy_ucb", 1, 1530],
         ["Figure 13", "anytime_lazy_ucb", 0.5, 3070],
+    ]
+
+
+def test_runs_that_differ_by_rounding_alone_have_no_deviation():
+    assert general._deviation(np.array([0.1 + 0.2, 0.3, 0.3])) == 0.0
+    assert general._deviation(np.full(7, 1e4 / 3)) == 0.0
+    assert general._deviation(np.array([1.0, 3.0])) == pytest.approx(math.sqrt(2))
+    assert math.isnan(general._deviation(np.array([1.0])))
+
+
+def test_arms_with_equal_pulls_lead_nobody():
+    """Arms 0 and 2 are best."""
+    pulls = np.array([[5, 5, 1], [5, 4, 1], [1, 5, 6], [2, 3, 2]])
+
+    def leads(gaps):
+        instance = SimpleNamespace(gaps=np.array(gaps))
+        return general._best_leads(SimpleNamespace(cell=SimpleNamespace(instance=instance), pulls=pulls))
+
+    assert leads([0.0, 0.1, 0.0]) == "2 of 4"
+    assert leads([0.0, 0.0, 0.0]) == "–"
+
+
+def test_a_table_in_other_formats():
+    table = Table.of(
+        [
+            {"policy": "A & B", "mean regret": Best(Interval(1234.5, 1200.0, 1270.0))},
+            {"policy": "ε | 1", "mean regret": Interval(2.0, 2.0, 2.0)},
+        ],
+        ["5 % more"],
+    )
+    assert table.latex("Title").splitlines() == [
+        *("% Title", "% 5 % more", r"% \usepackage{booktabs}", r"\begin{tabular}{lr}", r"\toprule"),
+        *(r"policy & mean regret \\", r"\midrule", r"A \& B & \textbf{1,234 [1,200 to 1,270]} \\"),
+        *(r"\ensuremath{\varepsilon} | 1 & 2 \\", r"\bottomrule", r"\end{tabular}"),
+    ]
+    assert table.markdown("Title").splitlines() == [
+        *("Title", "", "| policy | mean regret |", "| --- | ---: |"),
+        *("| A & B | 1,234 [1,200 to 1,270] * |", "| ε \\| 1 | 2 |", "", "5 % more"),
+    ]
+    assert table.csv("Title").splitlines() == [
+        "policy,mean regret,mean regret_low,mean regret_high",
+        "A & B,1234.5,1200.0,1270.0",
+        "ε | 1,2.0,2.0,2.0",
     ]

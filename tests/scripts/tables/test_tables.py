@@ -120,7 +120,10 @@ def test_errors_are_one_line(call):
             "error: csv=/no/such/folder/x.csv: cannot be written: ",
         ),
         (["slope"], "error: slope: unknown table; did you mean slopes?"),
-        (["tao2022/rates", "wang2024/fig06"], "takes csv=FILE or nothing after its name, got wang2024/fig06"),
+        (
+            ["tao2022/rates", "wang2024/fig06"],
+            "takes csv=FILE, format=NAME or nothing after its name, got wang2024/fig06",
+        ),
         (["slopes"], "error: slopes: of which experiment? give its name"),
         (["slopes", "horizon=1e4"], "error: slopes: of which experiment? give its name"),
         (["slopes", "wang2024/fig66"], "unknown experiment; did you mean wang2024/fig06"),

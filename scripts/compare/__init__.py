@@ -1,0 +1,1 @@
+"""A policy beside others: a figure, a table and a bibliography for a paper."""
