@@ -18,7 +18,7 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing import kinds, words
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.figure import figure_of
-from scripts.drawing.legend import names_behind, word_of
+from scripts.drawing.legend import names_behind
 from scripts.tables.table import ERROR, Best, Table
 
 ESTIMATES = ("mean", "median")
@@ -88,15 +88,7 @@ class PolicyComparison:
             for letter, (instance, arms) in zip(string.ascii_lowercase, self.by_instance, strict=False)
         ]
         figure = {"title": None, **(figure_of(self.own.composed) or {}), "panels": panels, "thick": self.name}
-        return kinds.describe(figure, self.cells, self._colours())
-
-    def _colours(self) -> dict[str, str]:
-        """The colours that the files of papers set, without those that an earlier policy of the comparison has."""
-        given, own = colours(self.own.composer.config_dirs), dict[str, str]()
-        for word in dict.fromkeys(word_of(stored.cell.policy) for stored in self.cells):
-            if word in given and given[word] not in own.values():
-                own[word] = given[word]
-        return own
+        return kinds.describe(figure, self.cells, colours(self.own.composer.config_dirs))
 
     @cached_property
     def standings(self) -> dict[str, Standing]:
