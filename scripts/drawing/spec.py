@@ -22,7 +22,7 @@ Conditions = Mapping[str, Any]  # a panel: its title, and the values of columns 
 PRIVATE = tuple(str(scope) for scope in Scope if scope is not Scope.NONE)
 SCALES = ("linear", "log")
 OWN = ("title", "promise")  # keys of a panel that are not columns
-SYMBOLS = {"epsilon": "ε", "delta": "δ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "arms": "K", "mean": "μ", "accuracy": "α", "beta": "β", "gap": "Δ"}
 SYMBOLS |= {
     "transcript_epsilon": "ε of the transcript",
     "promised_rho": "ρ",
