@@ -157,6 +157,7 @@ def _receive(stream: BinaryIO | Any) -> bytes:
 
 def serve() -> None:
     """Fork for each message, and send back the answer of the fork; returns when the input is closed."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has inherited that it is ignored
     import_module("scipy.stats")  # for all forks, as what trials use is slow to import
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints must not mix with the answers

@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import io
 import pickle
+import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -24,6 +25,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.own_code.fan_out import Shipped, delayed
+from experiments.simulate import second_play
 from experiments.simulate.second_play import STEPS, chosen
 from experiments.store.results_file import read_footer
 
@@ -335,6 +337,21 @@ INSTANCES = {
     "a reward outside": ("Instance", LAW.replace("float(", "3 * float(") + SUMS, THREE, "outside of its support 0..1"),
     "a right law": ("Instance", LAW + SUMS, THREE, ""),
 }
+
+
+@pytest.mark.slow
+def test_a_policy_that_interrupts_its_process_is_refused_in_the_background_too(tmp_path):
+    """A shell starts such a command with SIGINT ignored, which its processes inherit."""
+    second_play._SERVER.end()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        interrupts = {"interrupts": "__import__('signal').raise_signal(2); return 0"}
+        outcome = simulated(tmp_path / "mine", interrupts, "runner.workers=2")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        second_play._SERVER.end()
+    assert (outcome.code, outcome.stored) == (1, set())
+    assert "a second play in a new process failed: KeyboardInterrupt" in outcome.errors["interrupts"]
 
 
 @pytest.mark.parametrize(("base", "body", "means", "named"), INSTANCES.values(), ids=INSTANCES)
