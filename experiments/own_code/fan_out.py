@@ -59,7 +59,7 @@ def _arrived(path: tuple[str, ...], folders: Folders, content: bytes) -> Shipped
     """Unpickle what another process sent. Errors are kept for `open`; raised here they would end this process."""
     shipped = Shipped(None)
     try:
-        sys.path += [folder for folder in path if folder not in sys.path]
+        sys.path[:] = [*path, *map(str, folders.given)]  # without folders of when this process was started
         if now() != folders:
             use(folders.given, folders.written)
             require_unchanged(folders)

@@ -499,6 +499,20 @@ def test_workers_import_the_version_that_was_sent(tmp_path, monkeypatch):
         pickle.loads(shipped).open()
 
 
+def test_workers_import_nothing_from_the_folder_of_another_command(tmp_path, monkeypatch):
+    """A process that was started for another folder has it in its path, from loky, though it was never given it."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "twice_module.py").write_text(f"VALUE = {folder.name!r}\n")
+    own_source.use([new])
+    shipped = pickle.dumps(Shipped(value_of))
+    monkeypatch.setattr(own_source, "_STATE", own_source._State())
+    sys.path[:] = [*own_source.others(), str(old)]
+    assert pickle.loads(shipped).open()("twice_module") == "new"
+
+
 def test_a_composer_sent_to_a_worker_brings_its_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path[:])
     text = pickle.dumps(Composer([tmp_path]))
