@@ -221,6 +221,8 @@ def copy(tmp_path_factory):
     copy = Copy(tmp_path_factory.mktemp("copy"))
     for name in SOURCES:
         shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops-*"))
+    for name in ("CITATION.cff", "paper.bib"):
+        shutil.copy(REPOSITORY / name, copy.folder)
     (copy.folder / "docs").mkdir()
     shutil.copy(REPOSITORY / "docs" / "glossary.md", copy.folder / "docs")
     before = copy.digests()

@@ -155,7 +155,7 @@ ANYWHERE |= {"moments": np.array([0.5, 0.4, 0.4]), "mean_gap": 0.04, "spread": 2
 ANYWHERE |= {"start": 8, "value_variance": 2.0, "c": 3.0, "rho": 0.125, "deviation": 0.4}
 ANYWHERE |= {"corruption": 0.001, "first_batch": 1, "step": 100.0, "steps": 40}
 ANYWHERE |= {"policy": DPKLUCB(0.5), "best": 0.9}
-ANYWHERE |= {"pulls": 50, "explored": 10**5, "allocation": "halving"}
+ANYWHERE |= {"pulls": 50, "explored": 10**5, "allocation": "halving", "level": 0.5}
 
 
 def arguments(name, **changed):

@@ -27,7 +27,7 @@ from experiments.config.compose import Composer
 from scripts import privacy
 
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
-PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta"}  # policies whose printed form breaks its theorem
+PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta", "dp_ncb_code"}  # policies whose printed form breaks its theorem
 
 
 def row(*overrides, **keys):

@@ -96,7 +96,7 @@ def test_what_was_simulated_before_an_interruption_is_not_simulated_again(store,
 def test_a_cell_is_saved_after_seconds_and_a_share_of_the_time_spent_on_it(store, monkeypatch):
     """Blocks of one replication that take a second each, for 400 s: saved after 6 s, and then less and less often."""
     seconds, saved = iter(range(1000)), []
-    monkeypatch.setattr(sweep.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(sweep, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(job_module, "SECONDS", 0.0)
     monkeypatch.setattr(sweep, "write_file", lambda path, stored: saved.append(stored.replications))
     simulate(store, RegretCell(C1(3), UCB1(), 10), 400)

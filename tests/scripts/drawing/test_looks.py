@@ -218,6 +218,8 @@ EXPECTED = {
         colour=#CC79A7 dashes=dashed
         colour=#56B4E9 dashes=dotted
         colour=#0072B2
+        colour=#009E73 dashes=dotted
+        colour=#009E73
     """,
     "winners": """
         3.6 x 3.2, panels 1, 0 spare
