@@ -8,6 +8,7 @@ import codecs
 import io
 import os
 import sys
+from contextlib import suppress
 
 ERRORS = "private_bandits_words"  # the name of the handler
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -57,4 +58,5 @@ def use_words() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             plain = stream.isatty() and os.environ.get("LC_ALL") in PLAIN_LOCALES
-            stream.reconfigure(encoding="ascii" if plain else None, errors=ERRORS)
+            with suppress(OSError):  # a stream that cannot seek, of a program that writes and reads it, stays as it is
+                stream.reconfigure(encoding="ascii" if plain else None, errors=ERRORS)

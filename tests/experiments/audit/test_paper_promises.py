@@ -1,6 +1,7 @@
 """Promises of papers and guarantees declared by our classes: where they differ, and the audit of both."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from experiments.config.compose import Composer
 from scripts import privacy
 
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
-PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta", "dp_ncb_code"}  # policies whose printed form breaks its theorem
+PRINTED = {"rnm_ftnl", "dprucb", "dp_ftpl_beta"}  # policies whose printed form breaks its theorem
 
 
 def row(*overrides, **keys):
@@ -136,14 +137,17 @@ def test_both_promises_are_judged():
 
 
 def test_only_printed_forms_break_a_stored_promise(stored):
-    assert {found.policy for found in stored if found.paper_verdict == "violated"} == PRINTED
-    assert not any(found.verdict == "violated" for found in stored)
+    """And the public code of DP-NCB, whose class has an excuse, as it is what its paper published."""
+    excused = {found.policy for found in stored if found.verdict == "violated"}
+    assert excused == {found.policy for found in stored if found.excuse and found.verdict == "violated"}
+    assert excused == {"dp_ncb_code"}
+    assert {found.policy for found in stored if found.paper_verdict == "violated"} == PRINTED | excused
     apart = {found.policy for found in stored if found.paper_verdict != found.verdict}
     assert apart == PRINTED
     words = privacy.verdicts_in_words(stored)
-    assert words.count("violated") == 1
+    assert words.count("violated") == 2
     assert "Promises of the class" in words
-    assert words.endswith("Violated: none.")
+    assert set(re.findall("`([a-z_]+)`", words.partition("Promises of the class")[2])) == excused
     section = next(part for part in words.split("\n\n") if part.startswith("Promises of the paper"))
     for word in ("noise=exponential", "tree_budget=natural", "start_phase=printed"):
         assert word in " ".join(section.split())

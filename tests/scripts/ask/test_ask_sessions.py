@@ -13,7 +13,7 @@ from bandits.exact.two_arms import TwoArms
 from tests.scripts.report.browser import CHROMIUM, Browser
 
 BEST = "/?goal=best_arm&means=0.3%2C0.5&users=200&epsilon=1&runs=60"
-LONG = "/?goal=best_arm&means=0.3%2C0.31%2C0.32&users=3000&epsilon=1&runs=3e6"
+LONG = "/?goal=best_arm&arms=100&rate=0.3&gap=0.01&users=3000000&epsilon=1&runs=1e5"
 PATIENCE = 120  # seconds
 pytestmark = [
     pytest.mark.slow,
@@ -147,7 +147,7 @@ def test_what_runs_is_stopped_by_a_change_a_button_and_another_question(browser,
     wait(browser, "!!document.querySelector('.q-linear-progress')")
     fill(browser, "users", "4000")
     wait(browser, "document.querySelector('.progress').innerText.includes('as the form was changed')")
-    visit(browser, home[0] + LONG.replace("3000", "3001"))
+    visit(browser, home[0] + LONG.replace("3000000", "3001000"))
     wait(browser, "!!document.querySelector('.q-linear-progress')")
     browser.reload()  # it goes on, and is not asked twice
     wait(browser, "!!document.querySelector('.q-linear-progress')")
@@ -157,7 +157,7 @@ def test_what_runs_is_stopped_by_a_change_a_button_and_another_question(browser,
     wait(browser, "!!document.querySelector('.q-linear-progress')")
     visit(browser, home[0] + BEST.replace("200", "210"))
     wait(browser, ANSWERED)
-    visit(browser, home[0] + LONG.replace("3000", "3001"))
+    visit(browser, home[0] + LONG.replace("3000000", "3001000"))
     wait(browser, "document.querySelector('.progress').innerText.includes('Stopped')")
 
 
