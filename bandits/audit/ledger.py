@@ -113,6 +113,23 @@ class ReleasedSums(LaplaceSums):
         """The draws in the noise of the sum of `items` items, each a number in 1..draws."""
 
 
+class UnitItemSums(ReleasedSums):
+    """Running sums of `items` items in [0, 1]."""
+
+    items: int
+
+    @property
+    def low(self) -> FloatArray:  # type: ignore[override]
+        return np.zeros(self.items)
+
+    @property
+    def high(self) -> FloatArray:  # type: ignore[override]
+        return np.ones(self.items)
+
+    def touches(self) -> int:
+        return self.items
+
+
 @dataclass(frozen=True)
 class RunningSums(ReleasedSums):
     """Running sums of items, the noise of each a fresh draw plus the noise of one earlier sum.

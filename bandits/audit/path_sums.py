@@ -10,7 +10,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
-from bandits.audit.ledger import Domain, ReleasedSums, require_domain
+from bandits.audit.ledger import Domain, UnitItemSums, require_domain
 from bandits.mechanisms.path_tree import path_losses
 
 DEEPEST = 5  # tree for which linear programmes are solved, one for each of 32 items
@@ -32,7 +32,7 @@ def least_moves(draws: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class PathSums(ReleasedSums):
+class PathSums(UnitItemSums):
     """Running sums of items in [0, 1] with the noise of all nodes above a leaf (`bandits.mechanisms.path_tree`).
 
     There are more draws than sums, so B cannot be inverted; the cost follows from theorem 9.1 of
@@ -50,14 +50,6 @@ class PathSums(ReleasedSums):
     def scales(self) -> FloatArray:  # type: ignore[override]
         """Also of the root, draw 1, if it holds no noise and is in no sum."""
         return np.full((2 << self.depth) - 1, self.scale)
-
-    @property
-    def low(self) -> FloatArray:  # type: ignore[override]
-        return np.zeros(self.items)
-
-    @property
-    def high(self) -> FloatArray:  # type: ignore[override]
-        return np.ones(self.items)
 
     def draws_in(self, items: int) -> list[int]:
         """Each draw is named by the number of its node: 1 is the root, and 2n and 2n + 1 are the children of n."""
@@ -79,6 +71,3 @@ class PathSums(ReleasedSums):
             "lie far beyond both centers"
         )
         return Bounds(kept, shown, witness, method, 1e-9 * kept)
-
-    def touches(self) -> int:
-        return self.items

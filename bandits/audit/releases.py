@@ -1,7 +1,9 @@
 """Releases of a ledger that are not linear sums with Laplace noise, each with its own formulas."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -187,8 +189,34 @@ class SumAndSpread(LaplaceSums):
         return 2
 
 
+class NormalRelease(Release):
+    """Numbers with normal noise that together have a `level` of Gaussian differential privacy, which is attained."""
+
+    level: float
+    seen: ClassVar[str] = "a sum of the values"  # what tells two inputs apart
+
+    @property
+    @abstractmethod
+    def _witness(self) -> str:
+        """Two inputs."""
+
+    def cost(self, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        return Bounds(math.inf, math.inf, f"{self._witness}; {self.seen} far from both", "exact law")
+
+    def delta(self, epsilon: float, domain: Domain) -> Bounds:
+        require_domain(0.0, domain)
+        delta = gaussian_delta(self.level, epsilon)
+        witness = f"{self._witness}; {self.seen} more than e^{epsilon:g} times as likely"
+        return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
+
+    def rho(self, domain: Domain) -> float:
+        """level^2 / 2."""
+        return self.level**2 / 2
+
+
 @dataclass(frozen=True)
-class GaussianDraws(Release):
+class GaussianDraws(NormalRelease):
     """The mean of `count` rewards in [0, 1], seen through `draws` values of Normal(mean, `variance`).
 
     One reward moves each value by 1 / (count sqrt(variance)) standard deviations, and squares of levels add up:
@@ -202,23 +230,9 @@ class GaussianDraws(Release):
     variance: float
 
     @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(draws / variance) / count."""
+    def level(self) -> float:  # type: ignore[override]
+        """sqrt(draws / variance) / count."""
         return math.sqrt(self.draws / self.variance) / self.count
-
-    def cost(self, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        return Bounds(math.inf, math.inf, self._witness + "; a sum of the values far from both", "exact law")
-
-    def delta(self, epsilon: float, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        delta = gaussian_delta(self.level, epsilon)
-        witness = self._witness + f"; a sum of the values more than e^{epsilon:g} times as likely"
-        return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
-
-    def rho(self, domain: Domain) -> float:
-        """level^2 / 2."""
-        return self.level**2 / 2
 
     @property
     def _witness(self) -> str:
@@ -229,7 +243,7 @@ class GaussianDraws(Release):
 
 
 @dataclass(frozen=True)
-class NormalSums(Release):
+class NormalSums(NormalRelease):
     """Running sums of 1..`items` items in [0, 1] with correlated normal noise (`bandits.mechanisms.gaussian_sums`).
 
     Together they have the `level` of Gaussian differential privacy, which item 1 attains.
@@ -239,24 +253,11 @@ class NormalSums(Release):
     calibration: str
     items: int
     level: float
-
-    def cost(self, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        return Bounds(math.inf, math.inf, self._witness + " far from both", "exact law")
-
-    def delta(self, epsilon: float, domain: Domain) -> Bounds:
-        require_domain(0.0, domain)
-        delta = gaussian_delta(self.level, epsilon)
-        witness = self._witness + f" more than e^{epsilon:g} times as likely"
-        return Bounds(delta, delta, witness, "exact law", 1e-12 * delta)
-
-    def rho(self, domain: Domain) -> float:
-        """level^2 / 2."""
-        return self.level**2 / 2
+    seen: ClassVar[str] = "a weighted sum of all sums"
 
     @property
     def _witness(self) -> str:
-        return f"item 1 of {self.items} from 0 to 1; a weighted sum of all sums"
+        return f"item 1 of {self.items} from 0 to 1"
 
     def touches(self) -> int:
         return self.items

@@ -6,7 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
-from bandits.audit.ledger import Domain, ReleasedSums, require_domain
+from bandits.audit.ledger import Domain, UnitItemSums, require_domain
 from bandits.audit.path_sums import least_moves
 from bandits.mechanisms.signed_tree import parent, signed_digits
 
@@ -14,7 +14,7 @@ MOST_ITEMS = 60  # for which linear programmes are solved, one for each item
 
 
 @dataclass(frozen=True)
-class SignedSums(ReleasedSums):
+class SignedSums(UnitItemSums):
     """Running sums of items in [0, 1] with the noise of a tree of signed digits (`bandits.mechanisms.signed_tree`).
 
     A draw is named by the number of items of the sum that it was added for, which may be more than `items`: there may
@@ -31,14 +31,6 @@ class SignedSums(ReleasedSums):
     def scales(self) -> FloatArray:  # type: ignore[override]
         """Also of draws that are in no sum."""
         return np.full(max(max(self.draws_in(items)) for items in range(1, self.items + 1)), self.scale)
-
-    @property
-    def low(self) -> FloatArray:  # type: ignore[override]
-        return np.zeros(self.items)
-
-    @property
-    def high(self) -> FloatArray:  # type: ignore[override]
-        return np.ones(self.items)
 
     def draws_in(self, items: int) -> list[int]:
         draws = []
@@ -65,6 +57,3 @@ class SignedSums(ReleasedSums):
             "beyond both centers"
         )
         return Bounds(kept, shown, witness, method, 1e-9 * kept)
-
-    def touches(self) -> int:
-        return self.items

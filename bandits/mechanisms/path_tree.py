@@ -9,7 +9,7 @@ for the numbers z on the nodes that have these path sums and the least |z|_1. Ov
 floor(depth / 2) + 1, and floor((depth + 1) / 2) + 1 if the root holds no variable.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.mechanisms.laplace import laplace
 from bandits.mechanisms.tree import lowest_bit
+from bandits.mechanisms.unit_sums import UnitSumMechanism
 from bandits.parameters import require, require_epsilon
 
 
@@ -96,7 +97,7 @@ def next_path(above: FloatArray, count: int, scale: float, rng: np.random.Genera
 
 
 @dataclass
-class PathTreeMechanism:
+class PathTreeMechanism(UnitSumMechanism):
     """Running sum of at most `length` items in [0, 1], released with Lap(`scale`) at each of the nodes above a leaf.
 
     Without `root` the root holds no noise. Guarantee: (path_loss / scale)-DP of the whole sequence of released sums,
@@ -104,23 +105,11 @@ class PathTreeMechanism:
     `ValueError` for an item outside [0, 1] and `OverflowError` when more than `length` items arrive.
     """
 
-    length: int
-    scale: float
-    rng: np.random.Generator
     root: bool = True
-    count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        require(self.scale > 0, "scale", self.scale, "a number > 0")
-        self._sum = 0.0
+        super().__post_init__()
         self._above = np.zeros(path_nodes(path_depth(self.length), root=self.root))
 
-    def add(self, item: float) -> float:
-        """Take the next item and release the private sum of all items so far."""
-        if self.count == self.length:
-            raise OverflowError(f"a tree over {self.length} items cannot take one more")
-        if not 0 <= item <= 1:
-            raise ValueError(f"item {item} outside [0, 1]")
-        self.count += 1
-        self._sum += item
-        return self._sum + next_path(self._above, self.count, self.scale, self.rng)
+    def noise(self) -> float:
+        return next_path(self._above, self.count, self.scale, self.rng)

@@ -12,13 +12,14 @@ Equivalently, the noise of sum t is a fresh variable plus the noise of sum `pare
 its lowest digit that is not 0, closer to 0. If that digit is negative, the parent is later than t.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
 from bandits.mechanisms.laplace import laplace
+from bandits.mechanisms.unit_sums import UnitSumMechanism
 from bandits.parameters import require, require_epsilon
 
 
@@ -108,7 +109,7 @@ def next_signed(ahead: FloatArray, count: int, scale: float, rng: np.random.Gene
 
 
 @dataclass
-class SignedTreeMechanism:
+class SignedTreeMechanism(UnitSumMechanism):
     """Running sum of at most `length` items in [0, 1], released with Lap(`scale`) for each unit of a digit.
 
     Guarantee: (signed_digits / scale)-DP of the whole sequence of released sums, one item changed, even if items depend
@@ -116,23 +117,11 @@ class SignedTreeMechanism:
     item outside [0, 1] and `OverflowError` when more than `length` items arrive.
     """
 
-    length: int
-    scale: float
-    rng: np.random.Generator
     arity: int = 19
-    count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        require(self.scale > 0, "scale", self.scale, "a number > 0")
-        self._sum = 0.0
+        super().__post_init__()
         self._ahead = np.zeros((signed_digits(self.length, self.arity), self.arity // 2 + 1))
 
-    def add(self, item: float) -> float:
-        """Take the next item and release the private sum of all items so far."""
-        if self.count == self.length:
-            raise OverflowError(f"a tree over {self.length} items cannot take one more")
-        if not 0 <= item <= 1:
-            raise ValueError(f"item {item} outside [0, 1]")
-        self.count += 1
-        self._sum += item
-        return self._sum + next_signed(self._ahead, self.count, self.scale, self.rng)
+    def noise(self) -> float:
+        return next_signed(self._ahead, self.count, self.scale, self.rng)

@@ -18,9 +18,10 @@ from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
 from bandits.loops.perturbed_values import GAUSS, Constants
 from bandits.loops.reused_draws import reused_draws_pulls
-from bandits.mechanisms.gaussian import gaussian_level, require_level, require_one
+from bandits.mechanisms.gaussian import gaussian_level, require_one
 from bandits.parameters import require
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
+from bandits.policies.gaussian_budget import GaussianBudget
 from bandits.policies.perturbed_leader import PerturbedLeader
 
 ENOUGH_DRAWS = 2 * math.sqrt(2 * math.pi * math.e)  # c0, our choice, see `DPTSUCB.draws`
@@ -88,7 +89,7 @@ class ThompsonGDP(PerturbedLeader):
 
 
 @dataclass(frozen=True)
-class DPTSUCB(Policy):
+class DPTSUCB(GaussianBudget, Policy):
     """DP-TS-UCB (Hu et al. 2025): Thompson sampling with few draws per epoch, the largest of which is reused.
 
     Epochs of an arm have n0, 2 n0, 4 n0, ... fresh rewards; only the mean of the last complete one counts. With a mean
@@ -115,9 +116,7 @@ class DPTSUCB(Policy):
 
     def __post_init__(self) -> None:
         require(0 <= self.alpha <= 1, "alpha", self.alpha, "a number in [0, 1]")
-        require_one(self.delta, self.level, "level")
-        if self.level is not None:
-            require_level(self.level)
+        self.require_budget()
         _ = self.guarantee
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:
@@ -185,17 +184,7 @@ class DPTSUCB(Policy):
 
     @property
     def guarantee(self) -> Guarantee:
-        if self.delta is None:
-            return Guarantee.gaussian(self.promised, self.epsilon)
-        return Guarantee(self.epsilon, self.delta, level=self.promised)
-
-    @property
-    def promised(self) -> float:
-        """The level of GDP."""
-        if self.level is not None:
-            return self.level
-        assert self.delta is not None
-        return gaussian_level(self.epsilon, self.delta)
+        return self.gaussian_guarantee()
 
     def legend(self) -> str:
         return f"{self.label} (α = {self.alpha:g}, {self.promised:.3g}-GDP)"

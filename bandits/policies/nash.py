@@ -46,6 +46,7 @@ def require_constants(c: float, alpha: float) -> None:
     require(3 < alpha <= 1e6, "alpha", alpha, "a number > 3 (and at most 1e6)")
 
 
+@dataclass(frozen=True)
 class NashBatches(Policy):
     """Base of DP-NCB and of its public code: uniform pulls, then batches by a Nash confidence bound.
 
@@ -59,8 +60,8 @@ class NashBatches(Policy):
 
     time_grows: ClassVar[bool] = False
     epsilon: float
-    c: float
-    alpha: float
+    c: float = 3.0
+    alpha: float = 3.1
 
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
@@ -100,6 +101,10 @@ class NashBatches(Policy):
     def check(self, instance: Instance) -> None:
         require_bernoulli(self, instance)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.laplace(self.epsilon)
+
 
 @dataclass(frozen=True)
 class DPNCB(NashBatches):
@@ -120,9 +125,6 @@ class DPNCB(NashBatches):
     name: ClassVar[str] = "dp_ncb"
     label: ClassVar[str] = "DP-NCB"
     citation: ClassVar[str] = "Sarkar, Pandey and Ray Chowdhury (2025, arXiv 2508.03836), repaired"
-    epsilon: float
-    c: float = 3.0
-    alpha: float = 3.1
 
     def rule(self, horizon: int) -> NashRule:
         log = math.log(first_steps(horizon))
@@ -130,10 +132,6 @@ class DPNCB(NashBatches):
 
     def phases(self, horizon: int) -> Phases:
         return Phases(first_steps(horizon), math.inf, False, 1 / self.epsilon)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
 
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:
@@ -158,9 +156,6 @@ class DPNCBCode(NashBatches):
     name: ClassVar[str] = "dp_ncb_code"
     label: ClassVar[str] = "DP-NCB (public code)"
     citation: ClassVar[str] = "Sarkar, Pandey and Ray Chowdhury (2025, arXiv 2508.03836), its public code"
-    epsilon: float
-    c: float = 3.0
-    alpha: float = 3.1
 
     def rule(self, horizon: int) -> NashRule:
         log = math.log(first_steps(horizon))
@@ -170,10 +165,6 @@ class DPNCBCode(NashBatches):
         steps = first_steps(horizon)
         most = FIRST_SUM * (self.c**2 * math.log(steps) + math.log(steps) ** 2 / self.epsilon)
         return Phases(steps, most, True, math.log(horizon) / self.epsilon)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.laplace(self.epsilon)
 
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

@@ -15,14 +15,14 @@ from bandits.audit.ledger import Release
 from bandits.audit.releases import GaussianVector
 from bandits.environments.full_information import FullInformation
 from bandits.guarantees import Guarantee, Neighbours, Scope
-from bandits.mechanisms.gaussian import gaussian_level, require_level, require_one
 from bandits.policies.full_information import BLOCK, COST, WALKED, FullInformationPolicy, fresh_sums
+from bandits.policies.gaussian_budget import GaussianBudget
 
 MISSED = 1e-12  # the probability that a run misses a change of the leader
 
 
 @dataclass(frozen=True)
-class RWFTPL(FullInformationPolicy):
+class RWFTPL(GaussianBudget, FullInformationPolicy):
     """RW-FTPL (Jacobsen and Fawaz 2026, after Devroye, Lugosi and Neu 2013): the leader of noisy loss vectors.
 
     Each user adds Normal(0, eta^2) to every loss of its vector; the learner plays the arm with the least sum of noisy
@@ -48,9 +48,7 @@ class RWFTPL(FullInformationPolicy):
     level: float | None = None
 
     def __post_init__(self) -> None:
-        require_one(self.delta, self.level, "level")
-        if self.level is not None:
-            require_level(self.level)
+        self.require_budget()
         _ = self.guarantee
 
     def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -113,20 +111,8 @@ class RWFTPL(FullInformationPolicy):
         return math.sqrt(arms) / self.promised
 
     @property
-    def promised(self) -> float:
-        """The level of GDP."""
-        if self.level is not None:
-            return self.level
-        assert self.delta is not None
-        return gaussian_level(self.epsilon, self.delta)
-
-    @property
     def guarantee(self) -> Guarantee:
-        if self.delta is None:
-            promised = Guarantee.gaussian(self.promised, self.epsilon, Scope.LOCAL)
-        else:
-            promised = Guarantee(self.epsilon, self.delta, Scope.LOCAL, level=self.promised)
-        return replace(promised, neighbours=Neighbours.ONE_LOSS_VECTOR)
+        return replace(self.gaussian_guarantee(Scope.LOCAL), neighbours=Neighbours.ONE_LOSS_VECTOR)
 
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

@@ -1,0 +1,32 @@
+"""What policies share that promise a level of Gaussian privacy, given itself or by epsilon and delta."""
+
+from bandits.guarantees import Guarantee, Scope
+from bandits.mechanisms.gaussian import gaussian_level, require_level, require_one
+
+
+class GaussianBudget:
+    """Base of a policy with a `level` or a delta: then the level is the largest that is (epsilon, delta)-private."""
+
+    epsilon: float
+    delta: float | None
+    level: float | None
+
+    def require_budget(self) -> None:
+        """Raise `ParameterError` unless exactly one of delta and level is given, and in its range."""
+        require_one(self.delta, self.level, "level")
+        if self.level is not None:
+            require_level(self.level)
+
+    @property
+    def promised(self) -> float:
+        """The level of GDP."""
+        if self.level is not None:
+            return self.level
+        assert self.delta is not None
+        return gaussian_level(self.epsilon, self.delta)
+
+    def gaussian_guarantee(self, scope: Scope = Scope.TRANSCRIPT) -> Guarantee:
+        """The promise at the epsilon of the budget, with its level."""
+        if self.delta is None:
+            return Guarantee.gaussian(self.promised, self.epsilon, scope)
+        return Guarantee(self.epsilon, self.delta, scope, level=self.promised)
