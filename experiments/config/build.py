@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import yaml
+
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
@@ -107,6 +109,17 @@ def _places(node: Keys, group: str) -> dict[str, str]:
         for name, value in node.items()
         if name not in ABOUT
     }
+
+
+def mapping_in(file: Path, keys: str) -> dict[str, Any]:
+    """The keys and values of a YAML file that has `keys`, as a message says them. Raises `UserError` that names it."""
+    try:
+        keys_and_values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
+    if not isinstance(keys_and_values, dict):
+        raise UserError(f"{file}: must be a mapping: {keys}")
+    return keys_and_values
 
 
 def read(

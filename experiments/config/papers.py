@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import yaml
-
-from experiments.config.build import read
+from experiments.config.build import mapping_in, read
 from experiments.config.compose import CONF
 from experiments.errors import UserError
 
@@ -63,12 +61,7 @@ def _papers(config_dirs: tuple[Path, ...]) -> dict[str, Paper]:
 
 
 def _read(file: Path) -> Paper:
-    try:
-        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
-    if not isinstance(keys, dict):
-        raise UserError(f"{file}: must be a mapping: authors, year, title, ...")
+    keys = mapping_in(file, "authors, year, title, ...")
     if "name" in keys:
         raise UserError(f"{file}: name: unknown; the file is called {file.stem}")
     return read(Paper, {"name": file.stem, **keys}, lambda key, problem: UserError(f"{file}: {key}: {problem}"))

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from experiments.config.build import read
+from experiments.config.build import mapping_in, read
 from experiments.config.compose import CONF
 from experiments.errors import UserError, nearest
 from scripts.drawing.output import FORMATS, Output
@@ -75,13 +73,9 @@ def _style(name: Any, config_dirs: Iterable[Path]) -> Style:
     if name not in files:
         raise UserError(f"figure.style: {name} is unknown; {nearest(str(name), files)}")
     file = files[name]
-    try:
-        keys = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise UserError(f"{file}: {' '.join(str(error).split())}") from None
-    if not isinstance(keys, dict):
-        raise UserError(f"{file}: must be a mapping: column, text, settings")
-    style = read(Style, keys, lambda key, problem: UserError(f"{file}: {key}: {problem}"))
+    style = read(
+        Style, mapping_in(file, "column, text, settings"), lambda key, problem: UserError(f"{file}: {key}: {problem}")
+    )
     for key in ("column", "text"):
         _inches(getattr(style, key), style)
     _require_settings(style.settings, file)
