@@ -11,7 +11,7 @@ lists the keys. What only a figure needs that is out of date, as the store and t
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -110,10 +110,10 @@ def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
     """
     again, complete_first = flag(command.config, "redraw"), flag(command.config, "complete")
     plans = command.plans()
-    made = list(_each(plans, command.workers, drawn, again, may_lack=complete_first))
+    made = _each(plans, command.workers, drawn, again, may_lack=complete_first)
     if lacking := [planned for planned, outcome in zip(plans, made, strict=True) if outcome.lacks]:
         _complete(lacking)
-        completed = _each(lacking, command.workers, drawn, again, may_lack=False)
+        completed = iter(_each(lacking, command.workers, drawn, again, may_lack=False))
         made = [next(completed) if outcome.lacks else outcome for outcome in made]
     if fresh := [of_job.name for of_job in made if of_job.figure and not (of_job.paths or of_job.problem)]:
         print(_skipped(fresh, drawn.folder))
@@ -123,19 +123,21 @@ def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
     return CommandInputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
 
 
-def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_lack: bool) -> Iterator[Made]:
-    """Make the figure of each plan, print its result and yield it. Raises `UserError`."""
+def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_lack: bool) -> list[Made]:
+    """Make the figure of each plan, and print its result as soon as it is there. Raises `UserError`."""
     from experiments.own_code.fan_out import delayed, results
 
     workers = 1 if len(plans) == 1 else workers
     before = replace(drawn, figures=dict(drawn.figures))  # `drawn` changes meanwhile
-    calls = (delayed(_make)(planned, before, again, may_lack) for planned in plans)
-    with closing(results(calls, workers, batch_size=1)) as made:
-        for of_job in made:
+    calls = [delayed(_make)(planned, before, again, may_lack) for planned in plans]
+    made = []
+    with closing(results(calls, workers, batch_size=1)) as jobs:
+        for of_job in jobs:
             _say(of_job)
             if of_job.digests:
                 drawn.figures[of_job.name] = of_job.digests
-            yield of_job
+            made.append(of_job)
+    return made
 
 
 def _say(made: Made) -> None:

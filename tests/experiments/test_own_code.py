@@ -187,7 +187,7 @@ IN_SIMULATION = {
     "looks at the date": ("return datetime.date.today().toordinal() % 5", AGAIN),
     "looks at the hour": ("return time.localtime(10**9).tm_min // 15 % 5", AGAIN),
     "looks at its process": ("return os.getpid() % 5", AGAIN),
-    "looks at its folder": ("return int('tmp' not in os.getcwd())", AGAIN),
+    "looks at its folder": ("return int('pyproject.toml' in os.listdir())", AGAIN),
     "looks at its home": ("return len(str(Path.home())) % 5", AGAIN),
     "looks at the environment": ("return int(os.environ.get('FAV', 0))", AGAIN),
     "counts in its class": ("type(self).count += 1; return self.count // 50 % 5", AGAIN),
