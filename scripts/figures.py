@@ -21,17 +21,16 @@ from omegaconf import DictConfig
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
 from experiments.errors import UserError, flag
-from scripts.drawing.figure import (
-    draw,
-    drawing_digest,
-    drawing_of_plan,
-    figure_name,
-    inputs_digest,
-    output_of,
+from scripts.drawing.figure import draw, drawing_of_plan, figure_name, output_of, why
+from scripts.drawing.fresh import (
+    CommandInputs,
+    Digests,
+    Drawn,
+    digest_of_files,
+    digest_of_plan,
+    overrides_as_text,
     own_files_of,
-    why,
 )
-from scripts.drawing.fresh import CommandInputs, Digests, Drawn, overrides_as_text
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
@@ -74,7 +73,7 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
 
     results = [str(place) for place in Store.of(planned).folders()]
     files = [str(file) for file in own_files_of(planned)]
-    made = Made(figure_name(planned), planned.config.figure is not None, results, files)
+    made = Made(figure_name(planned), planned.composed.keys["figure"] is not None, results, files)
     if not (made.figure or may_lack):
         return made
     try:
@@ -85,7 +84,7 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
         raise
     if not made.figure:
         return made
-    inputs = inputs_digest(planned, places)
+    inputs = digest_of_plan(planned, places)
     if not again and (same := drawn.made_from(made.name, inputs)):
         return replace(made, digests=same)
     try:
@@ -95,7 +94,7 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
     try:
         drawing = drawing_of_plan(planned, stored)
         assert drawing is not None
-        digests = Digests(inputs, drawing_digest(planned, drawing), output_of(planned).formats)
+        digests = Digests(inputs, digest_of_files(planned, drawing), output_of(planned).formats)
         paths = draw(planned, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
         return replace(made, digests=digests, paths=paths)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
@@ -115,12 +114,12 @@ def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
         _complete(lacking)
         completed = iter(_each(lacking, command.workers, drawn, again, may_lack=False))
         made = [next(completed) if outcome.lacks else outcome for outcome in made]
-    if fresh := [of_job.name for of_job in made if of_job.figure and not (of_job.paths or of_job.problem)]:
+    if fresh := [outcome.name for outcome in made if outcome.figure and not (outcome.paths or outcome.problem)]:
         print(_skipped(fresh, drawn.folder))
-    if any(of_job.problem for of_job in made):
+    if any(outcome.problem for outcome in made):
         sys.exit(2)
-    results, files = ({name for of_job in made for name in getattr(of_job, what)} for what in ("results", "files"))
-    return CommandInputs([of_job.name for of_job in made if of_job.figure], sorted(results), sorted(files))
+    results, files = ({name for outcome in made for name in getattr(outcome, what)} for what in ("results", "files"))
+    return CommandInputs([outcome.name for outcome in made if outcome.figure], sorted(results), sorted(files))
 
 
 def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_lack: bool) -> list[Made]:
@@ -132,11 +131,11 @@ def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_
     calls = [delayed(_make)(planned, before, again, may_lack) for planned in plans]
     made = []
     with closing(results(calls, workers, batch_size=1)) as jobs:
-        for of_job in jobs:
-            _say(of_job)
-            if of_job.digests:
-                drawn.figures[of_job.name] = of_job.digests
-            made.append(of_job)
+        for outcome in jobs:
+            _say(outcome)
+            if outcome.digests:
+                drawn.figures[outcome.name] = outcome.digests
+            made.append(outcome)
     return made
 
 

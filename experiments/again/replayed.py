@@ -15,7 +15,7 @@ from experiments.simulate.failures import Failures
 from experiments.simulate.playing import playing
 from experiments.simulate.second_play import SecondPlays, require_same
 from experiments.store import Store
-from experiments.store.place import trusted_cell
+from experiments.store.place import trusted_rows
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
 
@@ -28,7 +28,7 @@ def known(key: str, store: Store) -> Known:
         return Known.of_failure(failures.path(key), failed)
     place = store.find(key)
     if place is not None:
-        return Known.of_stored(place.file, trusted_cell(place))
+        return Known.of_stored(place.file, trusted_rows(place))
     raise UserError(f"key={key}: no cell with this key failed or is stored in {store.root}")
 
 

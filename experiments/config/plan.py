@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,7 @@ class Plan:
     Attributes
     ----------
     overrides: as given in the shell; they reproduce the plan.
+    composer: the files, of this repository and of the user, that it was composed from.
     composed: the config and the choices that follow from them.
     results: the folder of its results: from the shell, else from the experiment, else `runs` of this repository.
     published: a folder whose results count as stored and which is only read, None to compute everything.
@@ -86,6 +88,12 @@ class Plan:
     def experiment(self) -> str | None:
         """The name of the experiment, None without one."""
         return self.composed.choices.get("experiment")
+
+    def command(self, module: str, *more: str) -> str:
+        """The shell command by which a module of ours gets this plan, without `COMMAND_KEYS`."""
+        folders = [word for beside in self.composer.config_dirs for word in ("--config-dir", str(beside))]
+        kept = [text for text in self.overrides if text.partition("=")[0] not in COMMAND_KEYS and text not in more]
+        return shlex.join(["python", "-m", module, *folders, *kept, *more])
 
 
 def plan(jobs: Iterable[list[str] | tuple[str, ...]], composer: Composer) -> list[Plan]:

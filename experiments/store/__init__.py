@@ -1,6 +1,5 @@
-"""Stored results: a results file for each cell, in the folder of its instance."""
+"""Stored results, in the folder of the instance of a cell: a results file of its own, or its rows in a pack."""
 
-import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import numpy as np
 from experiments.cells import Cell
 from experiments.cells.weighted import weighted_of
 from experiments.config.compose import REPOSITORY
-from experiments.config.plan import COMMAND_KEYS, Plan, Request, folder
+from experiments.config.plan import Plan, Request, folder
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.locks import alone
@@ -27,7 +26,8 @@ from experiments.store.place import (
     look,
     places_in,
     require_agreement,
-    trusted_cell,
+    trusted_rows,
+    undamaged,
 )
 from experiments.store.results_file import DamagedFileError, set_aside, unused, write_file
 from experiments.store.stored import Cells, Replications, Stored, agree
@@ -102,7 +102,13 @@ class Store:
         place = self.place(cell, replications)
         if place is None:
             return None
-        contents = place.read()
+        return self.stored(cell, place.read())
+
+    def stored(self, cell: Cell, contents: Replications) -> Stored:
+        """`contents` as replications of `cell`, with the weighted runs that its mean rests on.
+
+        Raises `DamagedFileError` for other checkpoints than the cell has.
+        """
         if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
             raise DamagedFileError("its checkpoints are not those of the cell")
         return Stored(contents.rows, contents.footer, cell, weighted=self.weighted(cell))
@@ -143,7 +149,7 @@ class Store:
         """
         path = self.root / f"{place.name}.parquet"
         with self.writing(), alone(self.root, f"{place.key}-write"):
-            theirs = trusted_cell(place)
+            theirs = trusted_rows(place)
             ours = sound(held(self.root, place.name, theirs.record), tidy=True)
             if not all(agree(copy, theirs) for copy in ours):
                 raise UserError(f"{place}: has other numbers than {path}")
@@ -154,7 +160,10 @@ class Store:
                     put(path, place.file.read_bytes())
 
     def look(self, requests: Iterable[Request] | None = None) -> Copies:
-        """The copies of every cell that is stored, or of those that are requested, as `place` would choose them."""
+        """The copies of every cell that is stored, or of those that are requested, as `place` would choose them.
+
+        A file that cannot be read is named in the result; for `place` it is a copy without replications.
+        """
         if requests is None:
             return look(self.folders())
         return look(self.folders(), {name_of(one.cell): (one.cell.record, one.replications) for one in requests})
@@ -212,8 +221,8 @@ def read_cells(plan: Plan, places: Iterable[Place]) -> Cells:
     """As `stored_cells`, from the `places_of_plan`. Raises `UserError` for a damaged place."""
     store, cells = Store.of(plan), []
     for request, place in zip(plan.requests, places, strict=True):
-        contents = trusted_cell(place).first(request.replications)
-        cells.append(Stored(contents.rows, contents.footer, request.cell, weighted=store.weighted(request.cell)))
+        with undamaged(place):
+            cells.append(store.stored(request.cell, place.read().first(request.replications)))
     return Cells(cells)
 
 
@@ -229,8 +238,6 @@ def places_of_plan(plan: Plan) -> list[Place]:
     if missing:
         configured = folder(plan.config, "results_dir")  # `load` may look elsewhere
         elsewhere = [] if plan.results == configured else [f"results_dir={plan.results}"]
-        places = [word for beside in plan.composer.config_dirs for word in ("--config-dir", str(beside))]
-        asks = [text for text in plan.overrides if text.partition("=")[0] not in COMMAND_KEYS]
-        words = dict.fromkeys(["python", "-m", "experiments.run", *places, *asks, *elsewhere])
-        raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {shlex.join(words)}")
+        run = plan.command("experiments.run", *elsewhere)
+        raise NotStoredError(f"{missing} of {len(wanted)} cells are not stored yet; run: {run}")
     return [complete[name] for name in wanted]

@@ -101,7 +101,7 @@ def places_in(file: Path) -> list[Place]:
 
 
 @contextmanager
-def _undamaged(place: Place) -> Iterator[None]:
+def undamaged(place: Place) -> Iterator[None]:
     """Turn `DamagedFileError` into `UserError`."""
     try:
         yield
@@ -109,24 +109,24 @@ def _undamaged(place: Place) -> Iterator[None]:
         raise damaged(place, str(damage)) from None
 
 
-def trusted_cell(place: Place) -> Replications:
+def trusted_rows(place: Place) -> Replications:
     """The rows and footer of a cell. Raises `UserError` if it is damaged."""
-    with _undamaged(place):
+    with undamaged(place):
         return place.read()
 
 
 def trusted_footer(place: Place) -> dict[str, Any]:
     """The footer of a cell. Raises `UserError` if it is damaged."""
-    with _undamaged(place):
+    with undamaged(place):
         return place.footer()
 
 
 def trusted_in_turn(places: Iterable[Place]) -> Iterator[tuple[Place, Replications]]:
-    """Each place with its `trusted_cell`; of neighbours in one pack the pack is looked for once."""
+    """Each place with its `trusted_rows`; of neighbours in one pack the pack is looked for once."""
     for file, in_file in itertools.groupby(places, lambda place: place.file):
         pack = None
         for place in in_file:
-            with _undamaged(place):
+            with undamaged(place):
                 pack = opened(file) if pack is None and place.is_packed else pack
                 contents = place.read() if pack is None else pack.read(place.stem)
             yield place, contents

@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.config.compose import CONF, REPOSITORY
+from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.whole_files import put
+from scripts.drawing.figure import command_of, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
+    from experiments.config.plan import Plan
     from experiments.store.place import Place
     from scripts.drawing.drawing import Drawing
 
@@ -115,11 +118,44 @@ class Drawn:
         return all((self.folder / f"{name}.{ending}").exists() for ending in formats)
 
 
-def own_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
-    """The user's files that a figure may depend on: all in their folders, if a class or bound is theirs."""
-    bounds = {name for name in _modules_of_bounds(figure) if name.partition(".")[0] not in OURS}
+def own_files_of(plan: "Plan") -> list[Path]:
+    """The user's files that a planned figure may depend on: all in their folders, if a class or bound is theirs."""
+    bounds = {name for name in _modules_of_bounds(_figure(plan)) if name.partition(".")[0] not in OURS}
     folders = own_source.now()
-    return own_source.all_files(folders.given, folders.written) if bounds or any(cell.own for cell in cells) else []
+    is_own = bounds or any(request.cell.own for request in plan.requests)
+    return own_source.all_files(folders.given, folders.written) if is_own else []
+
+
+def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:
+    """The hash of the inputs of a planned figure, see `digest_of_inputs`."""
+    from experiments.config.papers import colours
+
+    figure, cells = _figure(plan), [request.cell for request in plan.requests]
+    keys = [f"{request.cell.key} {request.replications}" for request in plan.requests]
+    how = [command_of(plan), _written(plan), renderer()]
+    more = [*how, colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
+    return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
+
+
+def digest_of_files(plan: "Plan", drawing: "Drawing") -> str:
+    """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
+    return digest_of_drawing(drawing, f"{command_of(plan)} {_written(plan)}")
+
+
+def _figure(plan: "Plan") -> dict[str, Any]:
+    """The `figure` of a config, for its hash; its plain text if it is not valid."""
+    try:
+        return figure_of(plan.composed) or {}
+    except UserError:  # drawing it will raise the error
+        return {"figure": str(plan.composed.keys["figure"])}
+
+
+def _written(plan: "Plan") -> str:
+    """How a figure is written, for its hash; the error if its keys are not valid."""
+    try:
+        return str(output_of(plan))
+    except UserError as error:  # drawing it will raise the error
+        return str(error)
 
 
 def describing_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
@@ -154,7 +190,7 @@ def digest_of_inputs(
     for place in places:
         digest.update(place.digest())
     for file in files:
-        digest.update(_content(file))
+        digest.update(_state_of_file(file))
     digest.update(_libraries().encode())
     return digest.hexdigest()
 
@@ -195,9 +231,9 @@ def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
     digest = hashlib.sha256(_libraries().encode())
     for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
-            digest.update(_content(file))
+            digest.update(_state_of_file(file))
     for name in inputs.files:
-        digest.update(_content(Path(name)))
+        digest.update(_state_of_file(Path(name)))
     for name in inputs.results:
         for file in _files(Path(name), (".parquet",)):
             about = file.stat()
@@ -205,7 +241,7 @@ def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _content(file: Path) -> bytes:
+def _state_of_file(file: Path) -> bytes:
     """The name and the hash of the content of a file; a missing file has the content "gone"."""
     content = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "gone"
     return f"{file} {content}".encode()
@@ -218,10 +254,10 @@ def overrides_as_text(overrides: Iterable[Sequence[str]]) -> str:
 
 def code(files: Iterable[Path]) -> str:
     """A hash of files of this repository, as they were when this process first asked: it runs what it read."""
-    return hashlib.sha256(b" ".join(map(_content_at_first, files))).hexdigest()
+    return hashlib.sha256(b" ".join(map(_state_at_first, files))).hexdigest()
 
 
-_content_at_first = cache(_content)
+_state_at_first = cache(_state_of_file)
 
 
 @cache

@@ -15,7 +15,7 @@ from experiments.contests import error_of_each
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from experiments.store import Store
-from experiments.store.place import Place, trusted_cell
+from experiments.store.place import Place, trusted_rows
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
 from scripts.drawing.legend import colours_of
@@ -88,7 +88,7 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
     outdated = 0
     with Progress("reading results", {"cells": len(places)}) as progress:
         for place in places:
-            contents = trusted_cell(progress.after(place, cells=1))
+            contents = trusted_rows(progress.after(place, cells=1))
             try:
                 cell = wanted.get(place.key) or _cell(place, contents)
             except UserError:

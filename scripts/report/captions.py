@@ -7,17 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omegaconf import DictConfig
-
 from bandits.learner import Learner
 from experiments.cells import Cell, is_part
 from experiments.config.build import read
-from experiments.config.compose import Composed
+from experiments.config.compose import Composed, resolved
 from experiments.errors import UserError
 from experiments.store.stored import Cells
 from scripts.drawing import words
 from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.figure import plain_node
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import choices
 from scripts.drawing.spec import SYMBOLS, shown_in_panel
@@ -126,12 +123,12 @@ class Printed:
 
 def printed_of(composed: Composed) -> Printed | None:
     """The `printed` of a config, None if it has none. Raises `UserError` that names the key."""
-    node = composed.config.printed
+    node = resolved(composed.keys, "printed")
     if node is None:
         return None
-    if not isinstance(node, DictConfig):
+    if not isinstance(node, dict):
         raise UserError(f"printed: must be a mapping with where, shows and differs, got {node}")
-    printed = read(Printed, plain_node(node), lambda key, problem: UserError(f"printed.{key}: {problem}"))
+    printed = read(Printed, node, lambda key, problem: UserError(f"printed.{key}: {problem}"))
     if not all(isinstance(text, str) for text in printed.differs):
         raise UserError(f"printed.differs: must be a list of texts, got {printed.differs}")
     return printed

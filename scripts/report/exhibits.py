@@ -18,8 +18,8 @@ from experiments.store import NotStoredError, places_of_plan, read_cells
 from experiments.store.place import Place
 from experiments.store.stored import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.figure import draw, drawing_digest, drawing_of_plan, figure_of, inputs_digest, why
-from scripts.drawing.fresh import Digests, Drawn
+from scripts.drawing.figure import draw, drawing_of_plan, figure_of, why
+from scripts.drawing.fresh import Digests, Drawn, digest_of_files, digest_of_plan
 from scripts.pages.tables import PageTable
 from scripts.pages.text import comment_of, slug, without_places
 from scripts.report.captions import Printed, caption, drawn_cells, printed_of
@@ -171,7 +171,7 @@ def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading, rep
 
 def _drawn_now(exhibit: Exhibit, planned: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
     """The hashes of the figure, which is drawn again if it looks different from when it was drawn."""
-    digests = Digests(inputs_digest(planned, places), drawing_digest(planned, drawing))
+    digests = Digests(digest_of_plan(planned, places), digest_of_files(planned, drawing))
     if not drawn.shows(exhibit.name, digests.drawing):
         draw(planned, drawing)
     return digests

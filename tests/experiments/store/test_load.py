@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 
 import numpy as np
@@ -161,6 +162,14 @@ def test_more_replications_than_are_stored(results):
 def test_an_incomplete_experiment_names_the_command(results):
     with pytest.raises(UserError, match=r"run: python -m experiments\.run \+experiment=sajed2019/fig02 horizon=2e3"):
         load("sajed2019/fig02", overrides=["horizon=2e3"], results_dir=results)
+
+
+def test_that_command_has_each_folder_of_the_user(results, tmp_path):
+    for folder in (folders := [tmp_path / "first", tmp_path / "second"]):
+        folder.mkdir()
+    words = f"run: python -m experiments.run --config-dir {folders[0]} --config-dir {folders[1]} +experiment="
+    with pytest.raises(UserError, match=re.escape(words)):
+        load("sajed2019/fig02", overrides=["horizon=2e3"], results_dir=results, config_dirs=folders)
 
 
 def test_a_damaged_file_is_named(tmp_path):

@@ -161,10 +161,11 @@ def test_an_edited_experiment_of_a_user_is_drawn_again(call, tmp_path):
 def edited(monkeypatch):
     """Make the next commands see other code, as after an edit of any file that describes figures."""
     edits = iter(range(100))
+    monkeypatch.setattr(fresh, "renderer", lambda: "not edited")
 
     def edited():
         digest = f"edit {next(edits)}"
-        monkeypatch.setattr("scripts.drawing.figure.code", lambda files: digest)
+        monkeypatch.setattr(fresh, "code", lambda files: digest)
         monkeypatch.setattr(fresh, "_state", lambda inputs, config_dirs: digest)
 
     return edited
@@ -256,7 +257,7 @@ def test_a_file_that_changed_is_other_code(tmp_path):
     digests = set()
     for text in ("a = 1", "a = 2"):
         file.write_text(text)
-        fresh._content_at_first.cache_clear()  # as in the process of the next command
+        fresh._state_at_first.cache_clear()  # as in the process of the next command
         digests.add(fresh.code([file]))
     assert len(digests | {fresh.code([])}) == 3
 

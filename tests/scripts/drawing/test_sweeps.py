@@ -10,14 +10,13 @@ import pytest
 from bandits.bounds import wu2025
 from experiments import intervals, load_outcomes
 from experiments.cells.stopping import off_by_more
-from experiments.config.compose import Composer
+from experiments.config.compose import Composer, resolved
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store, stored_cells
 from experiments.store.stored import Cells
 from scripts.drawing.drawing import labels, without_mathtext
-from scripts.drawing.figure import plain_node
 from scripts.drawing.kinds import sweep
 from scripts.drawing.render import render
 from scripts.drawing.words import power_of_ten
@@ -95,7 +94,7 @@ def test_off_by_more_counts_what_it_says(call, tmp_path):
 def test_exact_lines_with_simulated_markers_and_bounds(cells):
     arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
     found = cells(*arms, *([*line, "exact=true"] for line in arms))
-    bounds = plain_node(Composer().compose(["+experiment=wu2025/sweep_arms"]).config.bounds)
+    bounds = resolved(Composer().compose(["+experiment=wu2025/sweep_arms"]).keys, "bounds")
     spec = {
         "title": "t",
         "x": "arms",
