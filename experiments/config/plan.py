@@ -8,7 +8,6 @@ If there are private policies it replaces only these, as the others have no budg
 
 import itertools
 import json
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any, Self
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from bandits import Guarantee, ParameterError
+from bandits import ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import build_resolved
@@ -33,9 +32,9 @@ from experiments.config.compose import (
     resolved,
     with_value,
 )
-from experiments.config.own_parts import require_sound
-from experiments.errors import UserError, flag, shown, whole_number
-from experiments.own_code.user_code import blamed, in_words, require_own_name
+from experiments.config.parts import require_possible_budget, require_profile, require_sound
+from experiments.errors import UserError, flag, whole_number
+from experiments.own_code.user_code import blamed
 
 PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
 FEW = 3  # reasons that are listed at most
@@ -160,6 +159,119 @@ def _request_of_experiment(planner: "_Planner", setting: Setting) -> Request:
         raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {message}") from None
 
 
+def _settings(composed: Composed) -> list[Setting]:
+    """The setting of each cell of an experiment: every combination of the values in its `cells`, without given keys."""
+    items, given = _items_of_cells(composed.keys), composed.given
+    for key, value in given.items():
+        if any(value in item.get(key, ()) for item in items):
+            items = [item for item in items if value in item.get(key, (value,))]
+    settings: list[Setting] = []
+    for item in items:
+        axes = [[(key, value) for value in values] for key, values in item.items() if key not in given]
+        settings += itertools.product(*axes)
+    return settings
+
+
+def _items_of_cells(keys: Keys) -> list[dict[str, list[Any]]]:
+    """The `cells` of an experiment: for each item the values of each key. Raises `UserError`."""
+    cells = resolved(keys, "cells")
+    if not (isinstance(cells, list) and all(isinstance(item, dict) for item in cells)):
+        raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
+    return [_axes(item, place) for place, item in enumerate(cells, start=1)]
+
+
+def _axes(item: dict[Any, Any], place: int) -> dict[str, list[Any]]:
+    """The values of each key of one item of `cells`. Raises `UserError`."""
+    axes = {key: values if isinstance(values, list) else [values] for key, values in item.items()}
+    for key, values in axes.items():
+        if not isinstance(key, str):
+            raise UserError(f"cells: item {place}: {key}: must be a key, as in budget.epsilon")
+        if not values:
+            raise UserError(f"cells: item {place}: {key}: must be a value or a list of values, got none")
+        for value in values:
+            if key in PARTS and not isinstance(value, str):
+                problem = f"must be the name of a choice, or a list of names, got {value}"
+                raise UserError(f"cells: item {place}: {key}: {problem}")
+    return axes
+
+
+class _Planner:
+    """Makes cells of a config from their settings; an instance or policy with the same parameters is built once."""
+
+    def __init__(self, composed: Composed, composer: Composer, parts: dict[tuple[str, str], Any]) -> None:
+        self.composed, self.composer, self.parts = composed, composer, parts
+        self._chosen: dict[Setting, tuple[Composed, dict[str, Path]]] = {}
+
+    def request(self, setting: Setting) -> Request:
+        """The cell of one combination of values. Raises `UserError`."""
+        chosen, files = self._choose(tuple(pair for pair in setting if pair[0] in PARTS))
+        keys = chosen.keys
+        for key, value in setting:
+            if key not in PARTS:
+                keys = with_value(keys, key, value)
+        config = {group: resolved(keys, group, f" ({group} {files[group]})") for group in ("instance", "policy")}
+        config |= {key: resolved(keys, key) for key in ("budget", *CELL_KEYS)}
+        instance: Environment = self._part(keys, "instance", config["instance"], files, Environment)
+        policy: Learner[Any] = self._part(keys, "policy", config["policy"], files, Learner)
+        with blamed(f"{files['policy']} on {files['instance']}"):
+            require_sound(instance, policy, files)
+            require_possible_budget(config["budget"], policy)
+            require_profile({**dict(setting), **self.composed.given}, instance)
+            cell = _cell(config, instance, policy)
+            if cell.own:
+                json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
+        replications = _positive(config, "replications") if cell.repeatable else 1
+        return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
+
+    def _choose(self, choices: Setting) -> tuple[Composed, dict[str, Path]]:
+        """The config with some choices, and the files of its parts."""
+        if choices not in self._chosen:
+            chosen = self.composer.choose(self.composed, dict(choices))
+            files = {group: self.composer.file_of(group, chosen.choices[group]) for group in PARTS}
+            self._chosen[choices] = chosen, files
+        return self._chosen[choices]
+
+    def _part(self, keys: Keys, group: str, given: Keys, files: Mapping[str, Path], kind: type[Any]) -> Any:
+        """The instance or policy with the keys and values `given`."""
+        content = (group, repr(given))
+        if content not in self.parts:
+            self.parts[content] = build_resolved(keys, group, given, files, kind)
+        return self.parts[content]
+
+
+def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
+    """The cell of an instance and a policy. Raises `UserError`."""
+    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
+    _positive(config, "replications")
+    seed = whole_in(config, "seed", 0, MOST_SEED)
+    try:
+        kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
+        return kind(instance, policy, horizon, recorded, seed if kind.repeatable else 0)
+    except ParameterError as error:
+        raise UserError(str(error)) from None
+
+
+def _whole(config: Mapping[Any, Any], key: str) -> int:
+    try:
+        return whole_number(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
+    return whole_in(config, key, 1, most)
+
+
+def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
+    """The whole number that a key has, in least..most. Raises `UserError`."""
+    value = _whole(config, key)
+    if value < least:
+        raise UserError(f"{key}: must be at least {least}, got {value}")
+    if value > most:
+        raise UserError(f"{key}: must be at most {most}, got {value}")
+    return value
+
+
 @dataclass(frozen=True)
 class JoiningPolicy:
     """A policy that joins an experiment.
@@ -249,6 +361,27 @@ def _valid_requests(planner: "_Planner", settings: list[Setting]) -> tuple[list[
     return requests, refused
 
 
+def merge(requests: Iterable[Request]) -> list[Request]:
+    """Each cell once, with the largest number of replications asked for, in the order of first mention."""
+    merged: dict[str, Request] = {}
+    of_identity: dict[str, Cell] = {}
+    for request in requests:
+        earlier = merged.get(request.cell.key)
+        if request.cell.own:
+            _require_same_class(of_identity.setdefault(request.cell.identity, request.cell), request.cell)
+        if earlier is None or earlier.replications < request.replications:
+            merged[request.cell.key] = request
+    return list(merged.values())
+
+
+def _require_same_class(one: Cell, other: Cell) -> None:
+    """Raise `UserError` if two classes have the same name and parameters, so that their cells have the same key."""
+    for here, there in ((one.policy, other.policy), (one.instance, other.instance)):
+        if type(here) is not type(there):
+            names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
+            raise UserError(f"{names} are both called {here.name}; give each a `name` of its own")
+
+
 def published_folder(config: DictConfig) -> Path | None:
     """The folder of results that are only read, or None. Raises `UserError` if it does not exist."""
     return _published(config.published_dir)
@@ -279,189 +412,3 @@ def _named_folder(name: Any, key: str) -> Path:
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"{key}: must be a folder, got {str(name).strip() or 'nothing'}")
     return Path(name)
-
-
-def merge(requests: Iterable[Request]) -> list[Request]:
-    """Each cell once, with the largest number of replications asked for, in the order of first mention."""
-    merged: dict[str, Request] = {}
-    of_identity: dict[str, Cell] = {}
-    for request in requests:
-        earlier = merged.get(request.cell.key)
-        if request.cell.own:
-            _require_same_class(of_identity.setdefault(request.cell.identity, request.cell), request.cell)
-        if earlier is None or earlier.replications < request.replications:
-            merged[request.cell.key] = request
-    return list(merged.values())
-
-
-def _require_same_class(one: Cell, other: Cell) -> None:
-    """Raise `UserError` if two classes have the same name and parameters, so that their cells have the same key."""
-    for here, there in ((one.policy, other.policy), (one.instance, other.instance)):
-        if type(here) is not type(there):
-            names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
-            raise UserError(f"{names} are both called {here.name}; give each a `name` of its own")
-
-
-def _settings(composed: Composed) -> list[Setting]:
-    """The setting of each cell of an experiment: every combination of the values in its `cells`, without given keys."""
-    sweeps, given = _items_of_cells(composed.keys), composed.given
-    for key, value in given.items():
-        if any(value in sweep.get(key, ()) for sweep in sweeps):
-            sweeps = [sweep for sweep in sweeps if value in sweep.get(key, (value,))]
-    settings: list[Setting] = []
-    for sweep in sweeps:
-        axes = [[(key, value) for value in values] for key, values in sweep.items() if key not in given]
-        settings += itertools.product(*axes)
-    return settings
-
-
-def _items_of_cells(keys: Keys) -> list[dict[str, list[Any]]]:
-    """The `cells` of an experiment: for each item the values of each key. Raises `UserError`."""
-    cells = resolved(keys, "cells")
-    if not (isinstance(cells, list) and all(isinstance(sweep, dict) for sweep in cells)):
-        raise UserError(f"cells: must be a list of {{override: value or values}}, got {cells}")
-    return [_axes(sweep, place) for place, sweep in enumerate(cells, start=1)]
-
-
-def _axes(sweep: dict[Any, Any], place: int) -> dict[str, list[Any]]:
-    """The values of each key of one item of `cells`. Raises `UserError`."""
-    axes = {key: values if isinstance(values, list) else [values] for key, values in sweep.items()}
-    for key, values in axes.items():
-        if not isinstance(key, str):
-            raise UserError(f"cells: item {place}: {key}: must be a key, as in budget.epsilon")
-        if not values:
-            raise UserError(f"cells: item {place}: {key}: must be a value or a list of values, got none")
-        for value in values:
-            if key in PARTS and not isinstance(value, str):
-                problem = f"must be the name of a choice, or a list of names, got {value}"
-                raise UserError(f"cells: item {place}: {key}: {problem}")
-    return axes
-
-
-class _Planner:
-    """Makes cells of a config from their settings; an instance or policy with the same parameters is built once."""
-
-    def __init__(self, composed: Composed, composer: Composer, parts: dict[tuple[str, str], Any]) -> None:
-        self.composed, self.composer, self.parts = composed, composer, parts
-        self._chosen: dict[Setting, tuple[Composed, dict[str, Path]]] = {}
-
-    def request(self, setting: Setting) -> Request:
-        """The cell of one combination of values. Raises `UserError`."""
-        chosen, files = self._choose(tuple(pair for pair in setting if pair[0] in PARTS))
-        keys = chosen.keys
-        for key, value in setting:
-            if key not in PARTS:
-                keys = with_value(keys, key, value)
-        config = {group: resolved(keys, group, f" ({group} {files[group]})") for group in ("instance", "policy")}
-        config |= {key: resolved(keys, key) for key in ("budget", *CELL_KEYS)}
-        instance: Environment = self._part(keys, "instance", config["instance"], files, Environment)
-        policy: Learner[Any] = self._part(keys, "policy", config["policy"], files, Learner)
-        with blamed(f"{files['policy']} on {files['instance']}"):
-            require_own_name(instance, str(files["instance"]))
-            require_own_name(policy, str(files["policy"]))
-            for part, where in ((instance, files["instance"]), (policy, files["policy"])):
-                _check_revision(part, where)
-            _check_guarantee(policy, files["policy"])
-            _check_budget(config["budget"])
-            _check_unused(config["budget"], policy)
-            _check_profile({**dict(setting), **self.composed.given}, instance)
-            require_sound(instance, policy, files)
-            cell = _cell(config, instance, policy)
-            if cell.own:
-                json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
-        replications = _positive(config, "replications") if cell.repeatable else 1
-        return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
-
-    def _choose(self, choices: Setting) -> tuple[Composed, dict[str, Path]]:
-        """The config with some choices, and the files of its parts."""
-        if choices not in self._chosen:
-            chosen = self.composer.choose(self.composed, dict(choices))
-            files = {group: self.composer.file_of(group, chosen.choices[group]) for group in PARTS}
-            self._chosen[choices] = chosen, files
-        return self._chosen[choices]
-
-    def _part(self, keys: Keys, group: str, given: Keys, files: Mapping[str, Path], kind: type[Any]) -> Any:
-        """The instance or policy with the keys and values `given`."""
-        content = (group, repr(given))
-        if content not in self.parts:
-            self.parts[content] = build_resolved(keys, group, given, files, kind)
-        return self.parts[content]
-
-
-def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
-    """The cell of an instance and a policy. Raises `UserError`."""
-    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
-    _positive(config, "replications")
-    seed = whole_in(config, "seed", 0, MOST_SEED)
-    try:
-        kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
-        return kind(instance, policy, horizon, recorded, seed if kind.repeatable else 0)
-    except ParameterError as error:
-        raise UserError(str(error)) from None
-
-
-def _check_guarantee(policy: Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`; that of a user's class may not be."""
-    try:
-        promised: Any = policy.guarantee
-    except Exception as error:  # a user's property may raise anything
-        raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
-    if not isinstance(promised, Guarantee):
-        raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
-
-
-def _check_revision(part: Environment | Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless the revision of a class is a whole number; that of a user's class may not be."""
-    revision: Any = part.revision
-    if isinstance(revision, bool) or not isinstance(revision, int) or revision < 1:
-        raise UserError(f"{file}: revision of {part.name}: must be a whole number >= 1, got {revision!r}")
-
-
-def _check_budget(budget: Mapping[str, Any]) -> None:
-    """Raise `UserError` for an impossible epsilon, delta or rho, even if the policy does not use it."""
-    for key, least, most, limits in (
-        ("epsilon", 0.0, math.inf, "of at least 0"),
-        ("delta", 0.0, 1.0, "between 0 and 1, or null"),
-        ("rho", math.ulp(0.0), math.inf, "above 0, or null"),
-    ):
-        value = budget[key]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and least <= value <= most) and not (value is None and key != "epsilon"):
-            raise UserError(f"budget.{key}: must be a number {limits}, got {shown(value)}")
-
-
-def _check_unused(budget: Mapping[str, Any], policy: Learner[Any]) -> None:
-    """Raise `UserError` for a delta or rho that a private policy would ignore: results would be mislabelled."""
-    for key in ("delta", "rho"):
-        if budget[key] and not hasattr(policy, key) and policy.guarantee.private:
-            kind = "is rho-zCDP" if hasattr(policy, "rho") else "is purely epsilon-private"
-            kind = "is (epsilon, delta)-private" if hasattr(policy, "delta") else kind
-            raise UserError(f"budget.{key}: {policy.name} {kind} and takes none; leave it null, got {budget[key]}")
-
-
-def _check_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
-    """Raise `UserError` for a profile that the instance would ignore: results would be mislabelled."""
-    overrides = [f"{key}={value}" for key, value in set_keys.items() if key.partition(".")[0] == "profile"]
-    if overrides and not hasattr(instance, "profile"):
-        raise UserError(f"{overrides[0]}: {instance.name} has no gap profile; it is for the instances dtol_*")
-
-
-def _whole(config: Mapping[Any, Any], key: str) -> int:
-    try:
-        return whole_number(config[key])
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-
-
-def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
-    return whole_in(config, key, 1, most)
-
-
-def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
-    """The whole number that a key has, in least..most. Raises `UserError`."""
-    value = _whole(config, key)
-    if value < least:
-        raise UserError(f"{key}: must be at least {least}, got {value}")
-    if value > most:
-        raise UserError(f"{key}: must be at most {most}, got {value}")
-    return value

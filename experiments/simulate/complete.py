@@ -84,7 +84,7 @@ def _listed(jobs: Sequence[CellJob]) -> str:
     rows = []
     for job in jobs:
         columns = job.cell.columns
-        stored = min(job.first, job.request.replications) + job.missing - job.left
+        stored = min(job.stored_until, job.request.replications) + job.missing - job.left
         rows.append([*(columns.get(name, "") for name in names), stored, job.left])
     missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)

@@ -1,4 +1,4 @@
-"""A job: a requested cell, its stored replications, and those simulated since."""
+"""A cell of a sweep: what is requested, its stored replications, and those simulated since."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ BEGUN = ".begun"  # folder of the first replications of cells that are not compl
 
 @dataclass
 class CellJob:
-    """A requested cell.
+    """A requested cell of a sweep: its first replications are `stored` or `begun`, the next in `blocks`.
 
     Attributes
     ----------
@@ -43,35 +43,35 @@ class CellJob:
         return self.request.cell
 
     @property
-    def first(self) -> int:
+    def stored_until(self) -> int:
         """The first replication that is not stored."""
         return self.stored.replications if self.stored else 0
 
     @property
     def missing(self) -> int:
         """How many replications are not stored."""
-        return max(0, self.request.replications - self.first)
+        return max(0, self.request.replications - self.stored_until)
 
     @property
     def _kept(self) -> Stored | None:
         return self.begun or self.stored
 
     @property
-    def start(self) -> int:
-        """The first replication to simulate."""
+    def kept_until(self) -> int:
+        """The first replication that is neither stored nor begun, which is the first to simulate."""
         return self._kept.replications if self._kept else 0
 
     @property
     def left(self) -> int:
         """How many replications are neither stored, begun nor in `blocks`."""
-        return max(0, self.request.replications - self.start) - sum(block.replications for block in self.blocks)
+        return max(0, self.request.replications - self.kept_until) - sum(block.replications for block in self.blocks)
 
     def tasks(self) -> Iterator[Task]:
         """What is to simulate, as blocks; a lazy iterator, as their size depends on the time of earlier blocks.
 
         How replications are divided into blocks changes no number.
         """
-        start, end = self.start, self.request.replications
+        start, end = self.kept_until, self.request.replications
         while start < end:
             stop = min(end, start + self._block_length())
             yield Task(self.cell, range(start, stop))
@@ -114,7 +114,7 @@ class CellJob:
 
     def _consecutive(self) -> Iterator[Replications]:
         """The blocks in the order of their replications, up to the first that is missing."""
-        number = self.start
+        number = self.kept_until
         for block in sorted(self.blocks, key=lambda block: int(block.numbers[0])):
             if block.numbers[0] != number:
                 return
@@ -156,6 +156,6 @@ def _looked_up(request: Request, store: Store, begun: Store | None) -> CellJob:
             part = begun.read(request.cell)
         except DamagedFileError:
             return job
-        if part and part.replications > job.first:
+        if part and part.replications > job.stored_until:
             job.begun = part
     return job

@@ -144,8 +144,8 @@ def _left(ended: Any, part: Sequence[CellJob], store: Store, status: Status, aga
         first = left.pop(0)
         reason = str(error).strip().splitlines() or [type(error).__name__]
         why = f"the job that simulated it ended, as one before: {reason[-1]}"
-        numbers = range(first.start, first.request.replications)
-        status.failed(Failure.of(Task(first.cell, numbers), first.start, why, died=True))
+        numbers = range(first.kept_until, first.request.replications)
+        status.failed(Failure.of(Task(first.cell, numbers), first.kept_until, why, died=True))
     return left
 
 

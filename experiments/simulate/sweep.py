@@ -55,7 +55,12 @@ def without_damage(jobs: Sequence[CellJob], store: Store) -> list[CellJob]:
 
 
 class Sweep:
-    """A running sweep: takes cells one by one, simulates what is missing, and stores them."""
+    """A running sweep: takes cells one by one, simulates what is missing, and stores them.
+
+    The runner pulls tasks from `_tasks`, which locks a cell and looks it up once more before its first task. `_round`
+    pulls what workers have simulated from the runner, and `_take` appends it to the cell. So `_tasks` sees how long the
+    last block took when it is asked for the next one.
+    """
 
     def __init__(self, outcomes: Outcomes, store: Store, status: Status) -> None:
         self._outcomes, self._store, self._status = outcomes, store, status
@@ -138,13 +143,13 @@ class Sweep:
             self._saved[key] = now
 
     def _ask(self, job: CellJob) -> "Future[Played]":
-        numbers = chosen(job.cell, range(job.first, job.request.replications))
+        numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
         return self._second_plays.ask(job.cell, job.request.config, numbers)
 
     def _save(self, job: CellJob) -> None:
         """Save what was simulated of a cell that is not complete."""
         stored = job.stored_now()
-        if stored and stored.replications > job.start:
+        if stored and stored.replications > job.kept_until:
             with self._store.writing():
                 write_file(self._begun.path(job.cell), stored)
 
@@ -154,8 +159,8 @@ class Sweep:
         stored = job.stored_now()
         assert stored is not None
         if job.cell.own:
-            numbers = range(job.first, stored.replications)
-            rows = {name: values[job.first :] for name, values in stored.rows.items()}
+            numbers = range(job.stored_until, stored.replications)
+            rows = {name: values[job.stored_until :] for name, values in stored.rows.items()}
             try:
                 require_same(job.cell, rows, numbers, self._asked.pop(key).result())
             except NotRepeatableError as error:

@@ -69,12 +69,12 @@ def draw(plan: "Plan", drawing: "Drawing") -> list[str]:
 
     folder = Path(plan.config.figures_dir)
     try:
-        return save(drawing, folder / figure_name(plan), command_of(plan), output_of(plan))
+        return save(drawing, folder / figure_name(plan), drawing_command(plan), output_of(plan))
     except OSError as error:
         raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
 
 
-def command_of(plan: "Plan") -> str:
+def drawing_command(plan: "Plan") -> str:
     """The command that draws this figure alone, for its files, which are the same wherever folders of a user lie."""
     from experiments.config.plan import COMMAND_KEYS
 

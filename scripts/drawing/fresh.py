@@ -24,7 +24,7 @@ from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.whole_files import put
-from scripts.drawing.figure import command_of, figure_of, output_of
+from scripts.drawing.figure import drawing_command, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS
 
@@ -132,14 +132,14 @@ def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:
 
     figure, cells = _figure(plan), [request.cell for request in plan.requests]
     keys = [f"{request.cell.key} {request.replications}" for request in plan.requests]
-    how = [command_of(plan), _written(plan), renderer()]
+    how = [drawing_command(plan), _written(plan), renderer()]
     more = [*how, colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
     return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
 
 
 def digest_of_files(plan: "Plan", drawing: "Drawing") -> str:
     """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
-    return digest_of_drawing(drawing, f"{command_of(plan)} {_written(plan)}")
+    return digest_of_drawing(drawing, f"{drawing_command(plan)} {_written(plan)}")
 
 
 def _figure(plan: "Plan") -> dict[str, Any]:

@@ -379,7 +379,7 @@ def test_a_job_that_is_killed_again_without_a_gain_has_failed_at_its_first_cell(
 def test_a_job_that_gets_on_may_be_killed_as_often_as_it_likes(store, monkeypatch):
     def saves_one_more(work):
         for request in work.requests.open():
-            begin(store, look_up([request], store)[0].start + 1, request.cell)
+            begin(store, look_up([request], store)[0].kept_until + 1, request.cell)
         return RuntimeError("TIMEOUT")
 
     arrays, _ = on_cluster(monkeypatch, store, 1, lambda array: saves_one_more if array < 6 else None)
