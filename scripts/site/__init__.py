@@ -1,1 +1,1 @@
-"""The site: pages written by hand in docs/, and pages made from stored results, claims and docstrings, built by Sphinx."""
+"""The site: pages written by hand and pages made from results, claims and docstrings, built by Sphinx."""

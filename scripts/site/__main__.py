@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def collect(names: Sequence[str]) -> None:
-    """Write all sources of the site; files that did not change keep their time, so that Sphinx reads only the others."""
+    """Write the sources of the site; one that did not change keeps its time, so that Sphinx reads only the others."""
     every = [item for some in results((delayed(made)(name) for name in names), 2) for item in some]
     contents = {SOURCES / item.name: item.content for item in every if not isinstance(item, AsItIs)}
     contents |= {AS_THEY_ARE / item.name: item.content for item in every if isinstance(item, AsItIs)}

@@ -38,7 +38,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Beside:
-    """A file that pages show or link, such as a picture; `name` is its path in the site, as `papers/sajed2019/fig01.svg`."""
+    """A file that pages show or link, such as a picture; `name` is its path, as `papers/sajed2019/fig01.svg`."""
 
     name: str
     content: bytes
@@ -46,7 +46,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class AsItIs:
-    """A file that Sphinx does not read and the site has as it is, such as the explorer; `name` is its path in the site."""
+    """A file that Sphinx does not read, such as the explorer; `name` is its path in the site."""
 
     name: str
     content: bytes
