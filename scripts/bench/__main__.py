@@ -19,7 +19,7 @@ from scripts.bench.computations import Cost, computations, own_peak, timed_comma
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
-from scripts.pages.text import markdown_table
+from scripts.pages.tables import markdown_table
 
 PAGE = REPOSITORY / "docs" / "performance.md"
 NONE = "–"
