@@ -105,8 +105,14 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _says(text: str, rank: float) -> bool:
     """Whether `text` is the number `rank`, up to the digits that it leaves out, in a form that site.js reads."""
+    number = rank_of(text)
+    return number is not None and math.isclose(number, rank, rel_tol=1e-3)
+
+
+def rank_of(text: str) -> float | None:
+    """The number that a text is, None if it is none."""
     plain = text.replace(",", "").replace("−", "-")
-    return PLAIN.fullmatch(plain) is not None and math.isclose(float(plain), rank, rel_tol=1e-3)
+    return float(plain) if PLAIN.fullmatch(plain) else None
 
 
 def number(value: float) -> TableEntry:
