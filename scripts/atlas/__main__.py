@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
 from experiments.errors import UserError, flag
 from experiments.simulate.complete import complete, runner_of
+from scripts.atlas.field import EXPERIMENTS, elsewhere_plans, field_of
 from scripts.atlas.page import atlas_page
 
 

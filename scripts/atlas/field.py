@@ -25,7 +25,7 @@ def published_field(composer: Composer) -> Field:
 
 
 def elsewhere_plans(job: Sequence[str], composer: Composer) -> list[Plan]:
-    """The plans of the experiments with other rewards or another task, with the overrides of a job. Raises `UserError`."""
+    """The plans of the experiments with other rewards or another task, with a job's overrides. Raises `UserError`."""
     return [_without_who_cannot_play(name, job, composer) for name in ELSEWHERE]
 
 

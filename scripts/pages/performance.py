@@ -80,7 +80,7 @@ CAPTIONS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured: where, with which limits, tables by name, each with its heads first, and lines about sweeps."""
+    """What was measured: where, with which limits, tables by name, their heads first, and lines on sweeps."""
 
     machine: str
     numbers: Mapping[str, float]
