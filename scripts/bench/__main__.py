@@ -9,7 +9,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY
@@ -35,9 +35,7 @@ def main() -> None:
 
 
 def measured() -> Measured:
-    """All measurements, one after the other, as they are written; each is printed as soon as it is there."""
-    paid = list(cell_costs(REPOSITORY / "results"))
-    policies = sorted(shares(paid, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
+    """All measurements, one after the other; each table is printed as soon as it is there."""
     numbers = {
         "short": SHORT,
         "dearest": DEAREST,
@@ -47,21 +45,24 @@ def measured() -> Measured:
         "ours": OURS,
         "steps": STEPS,
     }
-    tables: dict[str, list[list[str]]] = {}
-    for name, measure in {
-        "again_papers": lambda: _again(
-            "paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")]
-        ),
-        "again_policies": lambda: _again("policy", policies[:DEAREST]),
-        "policies": lambda: _speeds(list(speeds())),
-        "libraries": lambda: _rivals(list(rivals())),
-        "costs": lambda: _costs([*computations(), *timed_commands()]),
-        "journals": lambda: _journals(list(openings())),
-    }.items():
-        tables[name] = measure()
-        print(markdown_table(*tables[name][:1], tables[name][1:]), file=sys.stderr)
+    tables = {}
+    for name, rows in _tables():
+        tables[name] = rows
+        print(markdown_table(rows[0], rows[1:]), file=sys.stderr)
     memory = f"The most memory of the process that measured all this: {own_peak():.0f} MB."
     return Measured(_machine(), numbers, tables, [*sweeps.measure(), memory])
+
+
+def _tables() -> Iterator[tuple[str, list[list[str]]]]:
+    """Each table by name, its heads first."""
+    paid = list(cell_costs(REPOSITORY / "results"))
+    policies = sorted(shares(paid, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
+    yield "again_papers", _again("paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")])
+    yield "again_policies", _again("policy", policies[:DEAREST])
+    yield "policies", _speeds(list(speeds()))
+    yield "libraries", _rivals(list(rivals()))
+    yield "costs", _costs([*computations(), *timed_commands()])
+    yield "journals", _journals(list(openings()))
 
 
 def _machine() -> str:

@@ -23,6 +23,7 @@ class TableEntry:
     text: str | Markup
     rank: float | None = None
     kind: str = ""  # a class of the style sheet
+    choice: str = ""  # what a filter calls it; its text if empty
 
     @property
     def hidden_rank(self) -> str:
@@ -87,7 +88,7 @@ class PageTable:
 
     def _cell(self, column: Column, entry: TableEntry, tag: str) -> str:
         label = _attribute("data-label", column.title if self.stacked else "")
-        rank = _attribute("data-rank", entry.hidden_rank)
+        rank = _attribute("data-rank", entry.hidden_rank) + _attribute("data-choice", entry.choice)
         kind = _attribute("class", "number" if column.numeric else entry.kind)
         text = f"<code>{escape(entry.text)}</code>" if entry.kind == "code" else escape(entry.text)
         scope = ' scope="row"' if tag == "th" else ""
