@@ -77,9 +77,9 @@ instance, policy, budget and horizon: what is planned, run and stored.
 """
 INSTANCES = """# Instances
 
-What a policy faces. A bandit shows the reward of the arm that was pulled; under full information (`dtol_`) the losses of
-all arms are seen, and the mean losses are `best` + the gaps of a profile; a stream is for stopping rules, and `horizon`
-is then the most samples that a rule may take. Parameters are set as in `instance.arms=10` and `profile.gap=0.1`.
+What a policy faces. A bandit shows the reward of the arm that was pulled; under full information (`dtol_`) the losses
+of all arms are seen, and the mean losses are `best` + the gaps of a profile; a stream is for stopping rules, and
+`horizon` is then the most samples that a rule may take. Parameters are set as in `instance.arms=10` and `profile.gap=0.1`.
 
 """
 POLICIES = """# Policies
@@ -269,7 +269,7 @@ def policy_table(composer: Composer) -> PageTable:
         budget = "approximate" if "delta" in keys else "zcdp" if "rho" in keys else "pure"
         composed = composer.compose([f"policy={name}", f"budget={budget}"])
         files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
-        policy = build(composed.config, "policy", files, Learner)
+        policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
         promise = f"{policy.guarantee.scope}{', δ' if 'delta' in keys else ', ρ' if 'rho' in keys else ''}"
         rows.append(
             [
