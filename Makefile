@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures site report explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ $(READY): requirements.lock
 
 figures: $(READY) ## simulate missing cells, draw figures that are not up to date; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
+
+site: $(READY) ## build site/index.html: guide, papers, theorems, privacy, atlas, performance, claims, API; needs no server and no network
+	$(RUN) -m scripts.site
 
 report: $(READY) ## write report/index.html, and a page for each paper, from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
 	$(RUN) -m scripts.report $(NAMED) $(ARGS)
@@ -91,6 +94,6 @@ lock: ## update requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --generate-hashes --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
-clean: ## remove .venv, figures, report, explorer, scratch files and caches; results stay
-	rm -rf $(VENV) figures report explore scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+clean: ## remove .venv, figures, site, report, explorer, scratch files and caches; results stay
+	rm -rf $(VENV) figures site report explore scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import jinja2
 
+from experiments.audit.table import ROWS, stored_audits
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.papers import Paper, papers
 from experiments.simulate.provenance import provenance
 from scripts.drawing.numbers import quantity
-from scripts.pages.audit_table import audits, unconfirmed, verdicts
+from scripts.pages.audits import audit_table, unconfirmed
 from scripts.pages.text import precise_duration, short_commit, slug
 from scripts.report.claims import JudgedClaims, ShownClaim, errata_table, outcomes
 from scripts.report.collect import Collected
@@ -94,8 +95,8 @@ def report_html(composer: Composer, collected: Collected) -> dict[str, str]:
             "policies.html",
             POLICIES,
             policies=collected.policies,
-            audits=unconfirmed(table := audits()),
-            verdicts=verdicts(table),
+            audits=unconfirmed(audit_table(stored_audits(ROWS))),
+            verdicts=[],
             run_times=run_times(facts),
             commits=commits(facts),
         ),

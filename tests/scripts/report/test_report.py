@@ -21,7 +21,7 @@ from scripts.report import collect
 from scripts.report.cell_tables import MOST
 from scripts.report.claims import Ledger
 from scripts.report.collect import jobs_on_page
-from tests.scripts.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 
 POLICY = '''
 from dataclasses import dataclass
