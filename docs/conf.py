@@ -25,7 +25,7 @@ html_title = "Private bandits"
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "papers.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_theme_options = {
     "show_prev_next": False,
