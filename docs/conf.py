@@ -38,7 +38,7 @@ html_theme_options = {
 }
 
 
-def setup(app):  # noqa: ANN001
+def setup(app):
     """Docstrings in the form of this repository become reStructuredText."""
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-skip-member", docstrings.skipped)
