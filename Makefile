@@ -81,13 +81,13 @@ accept: $(READY) ## make the current figures the new baselines; FIG="sajed2019/f
 reproduce: $(READY) ## simulate everything again from scratch and compare it with the stored results; CLAIM=by-5x for what decides a claim, judged again
 	$(RUN) -m $(if $(CLAIM),experiments.claims.again id=$(CLAIM),experiments.reproduce $(SWEEP)) $(ARGS)
 
-audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
+audit: $(READY) ## audit the privacy of every policy: results/audit.parquet, of which the site makes a page
 	$(RUN) -m scripts.privacy $(ARGS)
 
 mutants: $(READY) ## test the tests: change the code in more than 1,000 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
 	$(RUN) -m tests.mutants $(ARGS)
 
-bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: docs/performance.md
+bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: results/performance.json, of which the site makes a page
 	$(RUN) -m scripts.bench
 
 lock: ## update requirements.lock from pyproject.toml (needs uv)

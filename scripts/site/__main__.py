@@ -19,6 +19,7 @@ from sphinx.cmd.build import main as sphinx_build
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY
 from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.own_source import use
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 
@@ -53,6 +54,7 @@ def main() -> None:
 
 def collect(names: Sequence[str]) -> None:
     """Write the sources of the site; one that did not change keeps its time, so that Sphinx reads only the others."""
+    use((), ())  # no code of a user, here as in the processes that make pages
     every = [item for some in results((delayed(made)(name) for name in names), 2) for item in some]
     contents = {SOURCES / item.name: item.content for item in every if not isinstance(item, AsItIs)}
     contents |= {AS_THEY_ARE / item.name: item.content for item in every if isinstance(item, AsItIs)}
