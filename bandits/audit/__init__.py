@@ -19,7 +19,7 @@ so the row of the decision is undecided, not violated (`tests/experiments/audit/
 Scopes differ. A promise about one decision implies little about the transcript: a reward may change every later
 decision, and `audit/decision_vs_transcript` shows that it nearly always does. Figures 4 and 5 of wang2024 put both
 kinds of promises side by side; their captions say what the decisions add up to, and `audit/equal_epsilon` draws regret
-against the ε of the transcript for all. privacy.md has the numbers, floats.md the effect of
+against the ε of the transcript for all. `make audit` has the numbers, floats.md the effect of
 floating point. Transcripts are exact for perturbed leaders up to 8 steps of two arms (a limit of memory), and for
 policies that use a reward in one epoch only. Index policies whose noise stays in later sums (`dp_ucb`, `dp_ucb_tossou`,
 `dp_ucb_bound`, `dp_ucb_int`, `dprucb`) compare noisy sums: a sequence of arms is an intersection of half-spaces of

@@ -29,7 +29,7 @@ from scripts.tables import tables, title
 
 ENTRY = re.compile(r"Entry point of `python -m ([\w.]+)`")
 TARGET = re.compile(r"^([a-z]+):.*?## (.*)$", re.MULTILINE)
-KEY = re.compile(r"^(\w+):(?: (.*?))?(?:\s+# (.*))?$")
+KEY = re.compile(r"^(\w+):(?:\s+(?!#)(.*?))?(?:\s+# (.*))?$")
 INDEX = """# Reference
 
 Each page is made from what it describes: docstrings, comments in `conf/`, the Makefile.
