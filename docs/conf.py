@@ -1,6 +1,7 @@
 """Sphinx settings of the site. `python -m scripts.site` collects the pages and builds them."""
 
 from bandits import __version__
+from scripts.pages import performance
 from scripts.site import docstrings
 
 project = "Private bandits, reproduced"
@@ -13,8 +14,9 @@ root_doc = "index"
 nitpicky = False
 default_role = "code"
 nb_execution_mode = "off"
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 4
+myst_substitutions = performance.times(performance.read())
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
@@ -38,7 +40,7 @@ html_theme_options = {
 }
 
 
-def setup(app):  # noqa: ANN001
+def setup(app):
     """Docstrings in the form of this repository become reStructuredText."""
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-skip-member", docstrings.skipped)

@@ -30,7 +30,7 @@ FEW = 3  # failing claims in README.md
 def readme_part(verdicts: Sequence[ClaimVerdict]) -> str:
     """The part of README.md: the counts, and `FEW` of the claims that fail."""
     counts = counts_in_words(verdicts)
-    text = f"{counts} The page of claims of `make site` has all with their evidence; [the words](docs/glossary.md)."
+    text = f"{counts} `make site` has all, each with its evidence; [the words](docs/glossary.md)."
     failing = worst_failures(verdicts)
     if not failing:
         return _wrapped(text)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.config.compose import REPOSITORY
+from experiments.config.papers import papers
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
 
 FILE = REPOSITORY / "results" / "performance.json"
@@ -103,6 +104,21 @@ def performance_page(measured: Measured) -> str:
     tables = {name: _table(name, rows).html for name, rows in measured.tables.items()}
     lines = "\n".join(f"- {line}" for line in measured.sweeps)
     return PAGE.format(machine=measured.machine, sweeps=lines, **measured.numbers, **tables)
+
+
+def times(measured: Measured) -> dict[str, str]:
+    """Times and memory that other pages name."""
+    costs = {row[0]: row for row in measured.tables["costs"][1:]}
+    minutes = {row[0]: row[-1] for row in measured.tables["again_papers"][1:]}
+    figure = next(row for what, row in costs.items() if what.startswith("one figure"))
+    memory = [row[2] for row in costs.values() if rank_of(row[2]) is not None]
+    return {
+        "time_figure": f"{figure[1]} s",
+        "time_results": f"{costs['`load()` of everything'][1]} s",
+        "time_reproduce": f"{minutes['all']} minutes on one core",
+        "time_sajed2019": f"{minutes[papers()['sajed2019'].cited]} minutes on one core",
+        "most_memory": f"{max(memory, key=float)} MB",
+    }
 
 
 def _table(name: str, rows: Sequence[Sequence[str]]) -> PageTable:

@@ -3,7 +3,6 @@
     python -m scripts.site                                             # or make site
     python -m scripts.site --config-dir mine results_dir=mine/results  # and what is yours, among papers and explorer
     python -m scripts.site -m +experiment=mine,sajed2019/fig01 --config-dir mine   # the figures of these alone
-    python -m scripts.site pages=privacy,api   # makes only these kinds of pages again; the others stay as they are
 
 Pages are collected in `scratch/site/`, and Sphinx makes HTML of them. A warning, as about a link that leads nowhere, is
 an error. The site needs no server and no network. Other overrides apply to every experiment, as in scripts.figures.

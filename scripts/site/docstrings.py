@@ -8,7 +8,7 @@ from typing import Any
 from experiments.config.compose import REPOSITORY
 
 RULE = re.compile(r"-{3,}")
-CODE = re.compile(r"(^\*\*\w+\*\*$|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|^\*\*\w+\*\*$|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"([*|\\]|_(?!\w))")  # what would begin emphasis, a substitution or a link
 PROOF = re.compile(r"\b(?:bandits/(?:\w+/)*)?(\w+\.md)\b")
 
@@ -37,15 +37,22 @@ def in_rst(lines: Sequence[str]) -> str:
             made.append(f"- {here}")
         else:
             in_items = in_items and bool(here)
+            if here.startswith("    ") and not in_items and made and not made[-1] and not _is_code(made):
+                made += ["::", ""]
             made.append(here.replace("    ", "  ", 1) if in_items else here)
     return _plain("\n".join(made))
+
+
+def _is_code(made: Sequence[str]) -> bool:
+    """Whether the last line that is not empty is one of code."""
+    return next((line for line in reversed(made) if line), "").startswith("    ")
 
 
 def _plain(text: str) -> str:
     """A text in which only code, bold headings and names of pages of theorems mean more than their signs."""
     parts = CODE.split(text)
     parts[::2] = [PROOF.sub(_proof, MARK.sub(r"\\\1", part)) for part in parts[::2]]
-    parts[1::2] = [part if part.startswith("**") else f"\\ ``{part.strip('`')}``\\ " for part in parts[1::2]]
+    parts[1::2] = [part if part.startswith(("**", "::")) else f"\\ ``{part.strip('`')}``\\ " for part in parts[1::2]]
     return "".join(parts)
 
 

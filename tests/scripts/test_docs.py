@@ -3,11 +3,12 @@
 import re
 from types import SimpleNamespace
 
+from scripts.docs.__main__ import FEW, readme_part, worst_failures
+
 from experiments.claims import Outcome
 from experiments.claims.__main__ import verdict_as_text
 from experiments.claims.settings import FAMILY, SAYS_NOTHING
 from experiments.config.compose import REPOSITORY
-from scripts.docs.__main__ import FEW, readme_part, worst_failures
 from scripts.report.page import GLOSSARY, glossary
 
 

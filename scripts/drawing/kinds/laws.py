@@ -2,7 +2,9 @@
 
 kind: laws
 title: above the figure
-law: gauss, beta or truncated_laplace; epsilon, delta: the budget
+law: gauss, beta or truncated_laplace
+epsilon: of the budget
+delta: of the budget
 panels: a list of {title, count, total, mirrored}: F is the law if `total` of `count` rewards are 1 (by default half of
     them), F' the law if one more is 1; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
 heights: [values], or [values, differences] for a second row that shows differences from F

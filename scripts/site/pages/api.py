@@ -15,7 +15,8 @@ INTERNAL = ("bandits.loops", "bandits.compiled", "bandits.trials")  # packages a
 INDEX = """# API
 
 The names that `bandits` and `experiments` export, to be imported from there; the page of the module that defines a name
-has all about it. The [reference](../reference.md) has the commands, and [examples](../reference.md#use-the-parts).
+has all about it. The [reference](../reference/commands.md) has the commands, and [start](../start.md#use-the-parts)
+examples.
 
 ## `bandits`
 

@@ -29,7 +29,7 @@ from scripts.tables import tables, title
 
 ENTRY = re.compile(r"Entry point of `python -m ([\w.]+)`")
 TARGET = re.compile(r"^([a-z]+):.*?## (.*)$", re.MULTILINE)
-KEY = re.compile(r"^(\w+):(?: (.*?))?(?:\s+# (.*))?$")
+KEY = re.compile(r"^(\w+):(?:\s+(?!#)(.*?))?(?:\s+# (.*))?$")
 INDEX = """# Reference
 
 Each page is made from what it describes: docstrings, comments in `conf/`, the Makefile.
@@ -79,7 +79,8 @@ INSTANCES = """# Instances
 
 What a policy faces. A bandit shows the reward of the arm that was pulled; under full information (`dtol_`) the losses
 of all arms are seen, and the mean losses are `best` + the gaps of a profile; a stream is for stopping rules, and
-`horizon` is then the most samples that a rule may take. Parameters are set as in `instance.arms=10` and `profile.gap=0.1`.
+`horizon` is then the most samples that a rule may take. Parameters are set as in `instance.arms=10` and
+`profile.gap=0.1`.
 
 """
 POLICIES = """# Policies

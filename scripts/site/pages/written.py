@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from experiments.config.compose import REPOSITORY
 from scripts.site.page import Beside, linked
 
-ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md", "README.md", "SECURITY.md")
+ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 BELOW = {"docs/theorems.md": "\n```{toctree}\n:hidden:\n:glob:\n\n/bandits/*\n/bandits/*/*\n```\n"}
 
 

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from scripts.docs.__main__ import worst_failures
 
 from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises, written
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
 from scripts.docs import __main__ as docs
-from scripts.docs.__main__ import worst_failures
 
 pytestmark = pytest.mark.slow
 

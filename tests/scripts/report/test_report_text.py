@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from PIL import Image
+from scripts.pages.audit_table import audits, unconfirmed, verdicts
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
@@ -23,7 +24,6 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
-from scripts.pages.audit_table import audits, unconfirmed, verdicts
 from scripts.pages.tables import TableEntry
 from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
