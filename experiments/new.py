@@ -142,7 +142,7 @@ def paper_commands(name: str, folder: Path) -> list[str]:
     commands = [
         ["scripts.figures", *mine, experiment, "complete=true", results, _named("figures_dir", folder / "figures")],
         ["experiments.claims", *mine, f"paper={name}", results],
-        ["scripts.report", *mine, experiment, results, _named("report_dir", folder / "report")],
+        ["scripts.site", "pages=papers", *mine, experiment, results, _named("site_dir", folder / "site")],
     ]
     return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
 

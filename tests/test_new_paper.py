@@ -252,8 +252,8 @@ def test_a_new_paper_is_known_by_being_there(copy):
     assert "0 different" in copy.call("scripts.check_figures", "-m", EXPERIMENTS, "runner.workers=1")
     rows = pd.read_parquet(copy.folder / "tests" / "baselines" / "figures.parquet")
     assert rows.look[rows.figure == "invented2026/fig01"].str.startswith("#123456").any()
-    assert "4 experiments, 0 gaps" in copy.call("scripts.report", "-m", EXPERIMENTS, "runner.workers=1")
-    page = (copy.folder / "report" / "paper-invented2026.html").read_text()
+    assert "(0 gaps)" in copy.call("scripts.site", "-m", EXPERIMENTS, "runner.workers=1", "pages=papers")
+    page = (copy.folder / "site" / "papers" / "invented2026.html").read_text()
     for words in ("Nobody and Noone (2026)", "On Guessing, Journal of Inventions", "two is one", "Often guess"):
         assert words in page
 

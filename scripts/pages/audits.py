@@ -3,12 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from bandits import Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
-from experiments.audit.rows import NO_VERDICT, AuditRow
+from experiments.audit.rows import AuditRow
 from scripts.drawing.numbers import whole
 from scripts.pages.tables import Column, PageTable, TableEntry
 
@@ -70,14 +69,6 @@ methods and errors, are in `results/audit.parquet`.
 def audit_table(rows: Iterable[AuditRow]) -> PageTable:
     """The table of audits."""
     return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
-
-
-def unconfirmed(table: PageTable) -> PageTable:
-    """The audits that do not show that the paper's promise is kept, of those about a promise."""
-    place = [column.title for column in COLUMNS].index("promise of the paper")
-    unproved = (AuditVerdict.VIOLATED, AuditVerdict.UNDECIDED, NO_VERDICT)
-    rows = [row for row in table.rows if row[place].text in unproved]
-    return replace(table, rows=rows)
 
 
 def privacy_page(rows: Sequence[AuditRow], table: str) -> str:

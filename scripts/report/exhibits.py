@@ -24,8 +24,20 @@ from scripts.pages.text import comment_of, slug, without_places
 from scripts.report.captions import Printed, caption, drawn_cells, printed_of
 from scripts.report.pictures import PagePicture, picture_of
 
-OF_THE_PAGE = ("experiment", "join", "figures_dir", "site_dir", "strict")  # overrides on which no claim depends
-OF_THE_COMMAND = ("site_dir", "strict", "runner")  # on which no figure depends: it would be drawn again for nothing
+OF_THE_PAGE = (
+    "experiment",
+    "join",
+    "figures_dir",
+    "site_dir",
+    "pages",
+    "strict",
+)  # overrides on which no claim depends
+OF_THE_COMMAND = (
+    "site_dir",
+    "pages",
+    "strict",
+    "runner",
+)  # on which no figure depends: it would be drawn again for nothing
 
 
 @dataclass(frozen=True)

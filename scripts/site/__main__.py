@@ -2,38 +2,78 @@
 
     python -m scripts.site                                             # or make site
     python -m scripts.site --config-dir mine results_dir=mine/results  # and what is yours, among papers and explorer
-    python -m scripts.site -m +experiment=mine,sajed2019/fig01 --config-dir mine   # the figures of these alone
+    python -m scripts.site pages=papers -m +experiment=mine,sajed2019/fig01 --config-dir mine site_dir=mine/site
 
 Pages are collected in `scratch/site/`, and Sphinx makes HTML of them. A warning, as about a link that leads nowhere, is
-an error. The site needs no server and no network. Other overrides apply to every experiment, as in scripts.figures.
-What is missing is a gap on its page, with the command that fills it; with strict=true the exit code is then 1.
+an error. `pages` makes some kinds of pages alone; links to the others then lead nowhere. The site needs no server and
+no network. Other overrides apply to every experiment, as in scripts.figures. What is missing is a gap on its page, with
+the command that fills it; with strict=true the exit code is then 1.
 """
 
 import importlib
+import os
 import pkgutil
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sphinx.cmd.build import main as sphinx_build
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
-from experiments.errors import UserError, flag
+from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
+from scripts.pages.text import slug
 from scripts.report.exhibits import Gap
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 
 BUILD = REPOSITORY / "scratch" / "site"
-SOURCES, AS_THEY_ARE, DOCTREES = (BUILD / name for name in ("sources", "as_they_are", "doctrees"))
+INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
+LEFT_OUT = "myst.header,myst.xref_missing,toc.not_included"  # what Sphinx must not warn of if pages are left out
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the sources of a site are collected, and what Sphinx knows of them, apart from other sites."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, site: Path) -> Self:
+        """Those of the site in this folder."""
+        return cls(BUILD / slug(os.path.relpath(site, REPOSITORY)))
+
+    @property
+    def sources(self) -> Path:
+        return self.folder / "sources"
+
+    @property
+    def as_they_are(self) -> Path:
+        return self.folder / "as_they_are"
+
+    @property
+    def doctrees(self) -> Path:
+        return self.folder / "doctrees"
 
 
 def kinds() -> list[str]:
     """The kinds of pages: the modules of `scripts.site.pages`."""
     return [module.name for module in pkgutil.iter_modules(pages.__path__)]
+
+
+def asked(command: CommandLine) -> list[str]:
+    """The kinds that a command asks for. Raises `UserError`."""
+    every, given = kinds(), command.config.pages
+    chosen = every if given is None else [given] if isinstance(given, str) else list(given)
+    for name in chosen:
+        if name not in every:
+            raise UserError(f"pages: {name} is unknown; {nearest(str(name), every)}")
+    return chosen
 
 
 def made(kind: str) -> list[Page | Beside | AsItIs]:
@@ -47,28 +87,32 @@ def _module(kind: str) -> Any:
 
 def main() -> None:
     """Entry point of `python -m scripts.site`; exit code 1 with strict=true if something is missing."""
-    command = read_command_line()
+    command = read_command_line(lists=["pages"])
     if not command.jobs:
         return
-    strict, site = flag(command.config, "strict"), Path(command.config.site_dir)
-    gaps = collect(kinds(), command)
-    warnings = ["-W", "--keep-going"]
-    places = [str(SOURCES), str(site)]
-    code = sphinx_build(["-q", "-j", "2", *warnings, "-c", str(REPOSITORY / "docs"), "-d", str(DOCTREES), *places])
-    if code:
-        sys.exit(code)
+    strict, site, names = flag(command.config, "strict"), Path(command.config.site_dir), asked(command)
+    places = Places.of(site)
+    gaps = collect(names, command, places)
+    partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
+    how = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs"), "-d", str(places.doctrees)]
     try:
-        shutil.copytree(AS_THEY_ARE, site, dirs_exist_ok=True)
+        site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"site_dir={site}: cannot be written: {error.strerror}") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the packages of the site about each other
+        code = sphinx_build([*how, str(places.sources), str(site)])
+    if code:
+        sys.exit(code)
+    shutil.copytree(places.as_they_are, site, dirs_exist_ok=True)
     for gap in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     print(f"{site / 'index.html'} ({len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 
 
-def collect(names: Sequence[str], command: CommandLine) -> list[Gap]:
-    """Write the sources of the site; one that did not change keeps its time, so that Sphinx reads only the others.
+def collect(names: Sequence[str], command: CommandLine, places: Places) -> list[Gap]:
+    """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
 
     Kinds that are the same for every command are made at once, each in a process; the others share out their own work.
     Returns what is missing. Raises `UserError`.
@@ -78,20 +122,23 @@ def collect(names: Sequence[str], command: CommandLine) -> list[Gap]:
     every: list[Page | Beside | AsItIs | Gap] = [item for some in alike for item in some]
     every += [item for name in own for item in _module(name).pages_of(command)]
     written = [item for item in every if not isinstance(item, Gap)]
-    contents = {SOURCES / item.name: item.content for item in written if not isinstance(item, AsItIs)}
-    contents |= {AS_THEY_ARE / item.name: item.content for item in written if isinstance(item, AsItIs)}
+    if all(item.name != "index.md" for item in written):
+        written.append(Page("index", INDEX))
+    contents = {places.sources / item.name: item.content for item in written if not isinstance(item, AsItIs)}
+    contents |= {places.as_they_are / item.name: item.content for item in written if isinstance(item, AsItIs)}
     for item in written:
         if item.name.endswith(".md"):
             for file in files_linked(item.content.decode()):
-                contents[SOURCES / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
-    _write(contents)
+                path = str(file.relative_to(REPOSITORY)).removeprefix("docs/")
+                contents[places.sources / path] = file.read_bytes()
+    _write(contents, places)
     return [item for item in every if isinstance(item, Gap)]
 
 
-def _write(contents: dict[Path, bytes]) -> None:
-    AS_THEY_ARE.mkdir(parents=True, exist_ok=True)
-    for file in _files(BUILD):
-        if file not in contents and DOCTREES not in file.parents:
+def _write(contents: dict[Path, bytes], places: Places) -> None:
+    places.as_they_are.mkdir(parents=True, exist_ok=True)
+    for file in _files(places.folder):
+        if file not in contents and places.doctrees not in file.parents:
             file.unlink()
     for file, content in contents.items():
         if not file.exists() or file.read_bytes() != content:

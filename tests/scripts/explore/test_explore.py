@@ -3,6 +3,7 @@
 import base64
 import csv
 import io
+import itertools
 import json
 import re
 import sys
@@ -257,7 +258,7 @@ class TestInABrowser:
         assert browser.run(wide) == []
         levels = browser.run("Array.from(document.querySelectorAll('h1, h2, h3, h4'), (one) => Number(one.tagName[1]))")
         assert levels[0] == 1
-        assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False)), levels
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
         browser.open(file, 1300)
         browser.run(WAIT)
 
