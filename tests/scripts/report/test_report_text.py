@@ -9,12 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from PIL import Image
-from scripts.pages.audit_table import audits, unconfirmed, verdicts
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
 from experiments import intervals
-from experiments.audit.table import ROWS
+from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
 from experiments.claims import Outcome, Results, judge_claims
@@ -24,6 +23,7 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.pages.audits import audit_table, unconfirmed
 from scripts.pages.tables import TableEntry
 from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
@@ -229,9 +229,9 @@ def test_a_rank_stands_where_the_text_is_no_number():
 
 
 def test_audits_that_do_not_confirm_a_paper_are_listed():
-    table = audits()
+    table = audit_table(stored_audits(ROWS))
     listed = unconfirmed(table)
-    place = [column.title for column in table.columns].index("of the paper")
+    place = [column.title for column in table.columns].index("promise of the paper")
     assert {row[place].text for row in listed.rows} == {"violated", "undecided", "no verdict"}
     left = [row for row in table.rows if row not in listed.rows]
     assert {row[place].text for row in left} == {"kept", "tight", "not promised", "no promise"}
@@ -245,15 +245,14 @@ def test_long_tables_are_cut_and_say_so(monkeypatch):
 
 
 def test_audits_are_shown_as_stored():
-    table = audits()
+    table = audit_table(stored_audits(ROWS))
     assert len(table.rows) == len(pd.read_parquet(ROWS))
-    assert sum(number for _, number in verdicts(table)) == len(table.rows)
     titles = [column.title for column in table.columns]
-    shown = {(row[0].text, row[titles.index("verdict")].text) for row in table.rows}
+    shown = {(row[0].text, row[titles.index("promise of the class")].text) for row in table.rows}
     assert {("dp_se", "tight"), ("dp_ftpl_new", "not promised"), ("ucb1", "no promise")} <= shown
     rewards = {(row[0].text, row[titles.index("rewards")].text) for row in table.rows}
     assert {("dprucb", "signed"), ("dprucb", "nonnegative"), ("thompson_beta", "binary table")} <= rewards
-    assert audits(ROWS.with_name("none.parquet")).rows == []
+    assert stored_audits(ROWS.with_name("none.parquet")) == []
 
 
 def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
@@ -263,7 +262,7 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
     one = stored.assign(delta_claimed=0.01, delta_kept=0.007, delta_shown=0.005, level="release", slack=nan)
     other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
     pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
-    rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
+    rows = [[entry.text for entry in row] for row in audit_table(stored_audits(tmp_path / "audit.parquet")).rows]
     assert rows[0][6:11] == ["1", "1, 0.01", "δ", "0.007", "0.005"]
     assert rows[0][13] == "–"
     assert rows[1][6:11] == ["1", "1", "ε", "∞", "3"]
