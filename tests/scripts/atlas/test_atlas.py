@@ -20,8 +20,8 @@ from experiments.store.stored import Cells
 from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field, Notes
 from scripts.atlas.page import atlas_page
-from scripts.site.pages.atlas import pages
 from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
+from scripts.site.pages.atlas import pages
 from tests.scripts.drawing.test_winners import made_up
 
 
@@ -296,8 +296,7 @@ def test_a_page_is_written_from_the_plans(cells, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["atlas", f"page={tmp_path}/atlas.md"])
     command.main()
     assert sys.argv == ["atlas", "-m", "+experiment=atlas/bernoulli,atlas/arms"]
-    assert capsys.readouterr().out == f"{tmp_path}/atlas.md
-"
+    assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
     assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == atlas_page(field(cells))
 
 
@@ -309,7 +308,5 @@ def test_the_page_of_the_site_is_what_the_command_writes(tmp_path, monkeypatch, 
     (page,) = pages()
     text = (tmp_path / "atlas.md").read_text(encoding="utf-8")
     assert text == page.text
-    assert text.count("
-## ") > 8
-    assert text.count("
-| ") > 100
+    assert text.count("\n## ") > 8
+    assert text.count("\n| ") > 100
