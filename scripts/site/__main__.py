@@ -1,31 +1,32 @@
 """Build the site, `site/index.html`: the guide, the papers, theorems, privacy, atlas, performance, claims and API.
 
-    python -m scripts.site                     # or make site
-    python -m scripts.site pages=privacy,api   # makes only these kinds of pages again; the others stay as they are
+    python -m scripts.site                        # or make site
+    python -m scripts.site site_dir=FOLDER        # elsewhere
 
-Pages are collected in `scratch/site/`, and Sphinx makes HTML of them. A warning, as about a link that leads nowhere, is
-an error. The site needs no server and no network.
+Pages are collected in `scratch/site/` beside it, and Sphinx makes HTML of them: those written by hand, in docs/, and
+those that a module of `scripts/site/pages/` makes. A warning, as about a link that leads nowhere, is an error. The site
+needs no server and no network. Pages that did not change are not made again; `make clean` removes all.
 """
 
+import gc
 import importlib
 import pkgutil
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx_build
 
-from experiments.config.command_line import exit_on_user_error, help_alone
+from experiments.config.command_line import exit_on_user_error, file_given, help_alone
 from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from experiments.own_code.own_source import use
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 
 SITE = REPOSITORY / "site"
-BUILD = REPOSITORY / "scratch" / "site"
-SOURCES, AS_THEY_ARE, DOCTREES = (BUILD / name for name in ("sources", "as_they_are", "doctrees"))
 
 
 def kinds() -> list[str]:
@@ -42,42 +43,39 @@ def main() -> None:
     """Entry point of `python -m scripts.site`."""
     if help_alone(__doc__):
         return
-    collect(kinds())
-    warnings = ["-W", "--keep-going"]
-    places = [str(SOURCES), str(SITE)]
-    code = sphinx_build(["-q", "-j", "2", *warnings, "-c", str(REPOSITORY / "docs"), "-d", str(DOCTREES), *places])
+    named, others = file_given("site_dir", sys.argv[1:])
+    if others:
+        raise UserError(f"{others[0]}: only site_dir=FOLDER is known")
+    site = SITE if named is None else Path(named).resolve()
+    build = site.parent / "scratch" / "site"
+    collect(kinds(), build)
+    words = ["-q", "-j", "2", "-W", "--keep-going", "-c", str(REPOSITORY / "docs"), "-d", str(build / "doctrees")]
+    gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
+    code = sphinx_build([*words, str(build / "sources"), str(site)])
     if code:
         sys.exit(code)
-    shutil.copytree(AS_THEY_ARE, SITE, dirs_exist_ok=True)
-    print(SITE / "index.html")
+    shutil.copytree(build / "as_they_are", site, dirs_exist_ok=True)
+    print(site / "index.html")
 
 
-def collect(names: Sequence[str]) -> None:
+def collect(names: Sequence[str], build: Path) -> None:
     """Write the sources of the site; one that did not change keeps its time, so that Sphinx reads only the others."""
     use((), ())  # no code of a user, here as in the processes that make pages
+    sources, as_they_are = build / "sources", build / "as_they_are"
     every = [item for some in results((delayed(made)(name) for name in names), 2) for item in some]
-    contents = {SOURCES / item.name: item.content for item in every if not isinstance(item, AsItIs)}
-    contents |= {AS_THEY_ARE / item.name: item.content for item in every if isinstance(item, AsItIs)}
+    contents = {(as_they_are if isinstance(item, AsItIs) else sources) / item.name: item.content for item in every}
     for item in every:
         if item.name.endswith(".md"):
             for file in files_linked(item.content.decode()):
-                contents[SOURCES / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
-    _write(contents)
-
-
-def _write(contents: dict[Path, bytes]) -> None:
-    AS_THEY_ARE.mkdir(parents=True, exist_ok=True)
-    for file in _files(BUILD):
-        if file not in contents and DOCTREES not in file.parents:
+                contents[sources / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
+    as_they_are.mkdir(parents=True, exist_ok=True)
+    for file in (*sources.rglob("*"), *as_they_are.rglob("*")):
+        if file.is_file() and file not in contents:
             file.unlink()
     for file, content in contents.items():
         if not file.exists() or file.read_bytes() != content:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 if __name__ == "__main__":
