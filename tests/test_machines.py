@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 MACHINES = (REPOSITORY / "docs" / "sweeps.md").read_text()
 SECTIONS = {
     title: [line.partition("  #")[0] for line in re.sub(r"\\\n\s*", "", text).splitlines()]
-    for title, text in re.findall(r"^## ([\w ]+)\n.*?^```sh\n(.*?)^```", MACHINES, flags=re.MULTILINE | re.DOTALL)
+    for title, text in re.findall(r"^### ([\w ]+)\n.*?^```sh\n(.*?)^```", MACHINES, flags=re.MULTILINE | re.DOTALL)
 }
 SMALL = ["horizon=2e4", "published_dir=null"]  # otherwise as on the page
 SIMULATED = r"cells: 0 stored already, 10 simulated \((\d+) replications"

@@ -14,7 +14,7 @@ from experiments.new import BATCHED, PAPER, commands, missing, write_policy
 from tests import forked
 from tests.waiting import besides
 
-README = (REPOSITORY / "README.md").read_text()
+README = (REPOSITORY / "docs" / "your_own.md").read_text()
 
 
 def block(begins):

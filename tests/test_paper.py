@@ -3,10 +3,10 @@
 import re
 
 import yaml
-from scripts.docs.__main__ import paper_part
 
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.config.papers import papers
+from scripts.docs import paper_part
 from scripts.drawing.citation import own_entry
 from scripts.tables.repository import numbers
 

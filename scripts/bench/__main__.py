@@ -19,7 +19,7 @@ from scripts.bench.computations import Cost, computations, own_peak, timed_comma
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
-from scripts.pages.performance import FILE, Measured, write
+from scripts.pages.performance import FILE, Measured, write_measured
 from scripts.pages.tables import markdown_table
 
 NONE = "–"
@@ -30,11 +30,11 @@ def main() -> None:
     """Entry point of `python -m scripts.bench`."""
     if help_alone(__doc__):
         return
-    write(measured())
+    write_measured(measure_all())
     print(f"written: {FILE}")
 
 
-def measured() -> Measured:
+def measure_all() -> Measured:
     """All measurements, one after the other; each table is printed as soon as it is there."""
     numbers = {
         "short": SHORT,

@@ -89,12 +89,12 @@ class Measured:
     sweeps: Sequence[str]
 
 
-def write(measured: Measured) -> None:
+def write_measured(measured: Measured) -> None:
     """Store what was measured."""
     FILE.write_text(json.dumps(dataclasses.asdict(measured), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def read() -> Measured:
+def read_measured() -> Measured:
     """What was measured last."""
     return Measured(**json.loads(FILE.read_text(encoding="utf-8")))
 

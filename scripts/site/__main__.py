@@ -1,25 +1,28 @@
 """Build the site, `site/index.html`: the guide, the papers, theorems, privacy, atlas, performance, claims and API.
 
     python -m scripts.site                                             # or make site
+    python -m scripts.site site_dir=FOLDER                             # elsewhere
     python -m scripts.site --config-dir mine results_dir=mine/results  # and what is yours, among papers and explorer
     python -m scripts.site pages=papers -m +experiment=mine,sajed2019/fig01 --config-dir mine site_dir=mine/site
 
-Pages are collected in `scratch/site/`, and Sphinx makes HTML of them. A warning, as about a link that leads nowhere, is
-an error. `pages` makes some kinds of pages alone; links to the others then lead nowhere. The site needs no server and
-no network. Other overrides apply to every experiment, as in scripts.figures. What is missing is a gap on its page, with
-the command that fills it; with strict=true the exit code is then 1.
+Pages are collected in `scratch/site/` beside it, and Sphinx makes HTML of them: those written by hand, in docs/, and
+those that a module of `scripts/site/pages/` makes. A warning, as about a link that leads nowhere, is an error. The site
+needs no server and no network. Pages that did not change are not made again; `make clean` removes all.
+
+`pages` makes some kinds of pages alone; links to the others then lead nowhere. Other overrides apply to every
+experiment, as in scripts.figures. What is missing is a gap on its page, with the command that fills it; with
+strict=true the exit code is then 1.
 """
 
+import gc
 import importlib
-import os
 import pkgutil
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from sphinx.cmd.build import main as sphinx_build
 
@@ -27,38 +30,12 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
-from scripts.pages.text import slug
 from scripts.report.exhibits import Gap
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 
-BUILD = REPOSITORY / "scratch" / "site"
 INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
 LEFT_OUT = "myst.header,myst.xref_missing,toc.not_included"  # what Sphinx must not warn of if pages are left out
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the sources of a site are collected, and what Sphinx knows of them, apart from other sites."""
-
-    folder: Path
-
-    @classmethod
-    def of(cls, site: Path) -> Self:
-        """Those of the site in this folder."""
-        return cls(BUILD / slug(os.path.relpath(site, REPOSITORY)))
-
-    @property
-    def sources(self) -> Path:
-        return self.folder / "sources"
-
-    @property
-    def as_they_are(self) -> Path:
-        return self.folder / "as_they_are"
-
-    @property
-    def doctrees(self) -> Path:
-        return self.folder / "doctrees"
 
 
 def kinds() -> list[str]:
@@ -90,33 +67,37 @@ def main() -> None:
     command = read_command_line(lists=["pages"])
     if not command.jobs:
         return
-    strict, site, names = flag(command.config, "strict"), Path(command.config.site_dir), asked(command)
-    places = Places.of(site)
-    gaps = collect(names, command, places)
-    partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
-    how = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs"), "-d", str(places.doctrees)]
+    strict, names = flag(command.config, "strict"), asked(command)
+    site = Path(command.config.site_dir).resolve()
+    build = site.parent / "scratch" / "site"
     try:
         site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"site_dir={site}: cannot be written: {error.strerror}") from error
+    gaps = collect(names, command, build)
+    partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
+    words = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs")]
+    gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages of the site about each other
-        code = sphinx_build([*how, str(places.sources), str(site)])
+        code = sphinx_build([*words, "-d", str(build / "doctrees"), str(build / "sources"), str(site)])
+    gc.enable()
     if code:
         sys.exit(code)
-    shutil.copytree(places.as_they_are, site, dirs_exist_ok=True)
+    shutil.copytree(build / "as_they_are", site, dirs_exist_ok=True)
     for gap in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     print(f"{site / 'index.html'} ({len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 
 
-def collect(names: Sequence[str], command: CommandLine, places: Places) -> list[Gap]:
+def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
     """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
 
     Kinds that are the same for every command are made at once, each in a process; the others share out their own work.
     Returns what is missing. Raises `UserError`.
     """
+    sources, as_they_are = build / "sources", build / "as_they_are"
     own = [name for name in names if hasattr(_module(name), "pages_of")]
     alike = results((delayed(made)(name) for name in names if name not in own), 2)
     every: list[Page | Beside | AsItIs | Gap] = [item for some in alike for item in some]
@@ -124,30 +105,20 @@ def collect(names: Sequence[str], command: CommandLine, places: Places) -> list[
     written = [item for item in every if not isinstance(item, Gap)]
     if all(item.name != "index.md" for item in written):
         written.append(Page("index", INDEX))
-    contents = {places.sources / item.name: item.content for item in written if not isinstance(item, AsItIs)}
-    contents |= {places.as_they_are / item.name: item.content for item in written if isinstance(item, AsItIs)}
+    contents = {(as_they_are if isinstance(item, AsItIs) else sources) / item.name: item.content for item in written}
     for item in written:
         if item.name.endswith(".md"):
             for file in files_linked(item.content.decode()):
-                path = str(file.relative_to(REPOSITORY)).removeprefix("docs/")
-                contents[places.sources / path] = file.read_bytes()
-    _write(contents, places)
-    return [item for item in every if isinstance(item, Gap)]
-
-
-def _write(contents: dict[Path, bytes], places: Places) -> None:
-    places.as_they_are.mkdir(parents=True, exist_ok=True)
-    for file in _files(places.folder):
-        if file not in contents and places.doctrees not in file.parents:
+                contents[sources / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
+    as_they_are.mkdir(parents=True, exist_ok=True)
+    for file in (*sources.rglob("*"), *as_they_are.rglob("*")):
+        if file.is_file() and file not in contents:
             file.unlink()
     for file, content in contents.items():
         if not file.exists() or file.read_bytes() != content:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+    return [item for item in every if isinstance(item, Gap)]
 
 
 if __name__ == "__main__":

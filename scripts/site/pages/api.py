@@ -83,13 +83,13 @@ def module_page(module: ModuleType, names: Sequence[str]) -> str:
             continue
         lines += [f".. autoclass:: {module.__name__}.{name}", "   :members:", "   :show-inheritance:"]
         lines += ["   :undoc-members:"] * issubclass(value, Enum) + [""]
-    return f"# {module.__name__}\n\n" + in_rst(lines)
+    return f"# {module.__name__}\n\n" + rst_block(lines)
 
 
-def in_rst(lines: Iterable[str]) -> str:
+def rst_block(lines: Iterable[str]) -> str:
     """Lines of reStructuredText, which autodoc writes, in a page of MyST."""
     return "\n".join(["```{eval-rst}", *lines, "```", ""])
 
 
 def _table(names: Iterable[str]) -> str:
-    return in_rst([".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names)])
+    return rst_block([".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names)])

@@ -1,9 +1,9 @@
 """The page of errata, from `conf/errata/`."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from experiments.claims import errata
+from experiments.claims import Erratum, errata
 from experiments.config.papers import papers
 from scripts.site.page import Page
 
@@ -17,12 +17,17 @@ missing); constant (rates are right, constants change); statement falls (it is f
 
 
 def pages() -> Iterator[Page]:
-    """One page, by paper."""
+    """One page."""
+    yield Page("errata", errata_page(errata()))
+
+
+def errata_page(several: Iterable[Erratum]) -> str:
+    """The page, by paper."""
     parts = [HEADER]
-    for name, some in itertools.groupby(errata(), key=lambda erratum: erratum.paper):
+    for name, some in itertools.groupby(several, key=lambda erratum: erratum.paper):
         parts.append(f"## {papers()[name].cited if name in papers() else name}\n")
         for erratum in some:
             lines = {"Where": erratum.where, "Printed": erratum.printed, "Found": erratum.finding}
             lines |= {"Matters": erratum.matters, "Shown by": erratum.shown_by}
             parts += [f"### {erratum.id}\n", *(f"- {word}: {text}" for word, text in lines.items()), ""]
-    yield Page("errata", "\n".join(parts))
+    return "\n".join(parts)

@@ -126,7 +126,9 @@ def pages() -> Iterator[Page]:
     """The index, and a page for each group of things."""
     composer = Composer()
     yield Page("reference/index", INDEX)
-    yield Page("reference/commands", COMMANDS + _targets().html + "\n".join(["", *map(_command, commands())]))
+    yield Page(
+        "reference/commands", COMMANDS + _targets().html + "\n".join(["", *map(_command, documented_commands())])
+    )
     yield Page("reference/keys", KEYS + _keys())
     yield Page(
         "reference/instances", INSTANCES + _instances(composer).html + "\n## Profiles\n\n" + _profiles(composer).html
@@ -138,7 +140,7 @@ def pages() -> Iterator[Page]:
     yield Page("reference/claims", CLAIMS + _forms().html)
 
 
-def commands() -> list[str]:
+def documented_commands() -> list[str]:
     """The commands: what some function says that it is the entry point of."""
     files = [file for name in ("bandits", "experiments", "scripts") for file in (REPOSITORY / name).rglob("*.py")]
     return sorted({match[1] for file in files for match in ENTRY.finditer(file.read_text(encoding="utf-8"))})
@@ -173,8 +175,8 @@ def in_markdown(docstring: str) -> str:
 
 
 def _targets() -> PageTable:
-    found = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
-    rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in found]
+    targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
+    rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in targets]
     return PageTable("targets", "Targets of make", [Column("target"), Column("what it does")], rows, headed=True)
 
 
