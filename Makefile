@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures report explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures site explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,8 +39,8 @@ $(READY): requirements.lock
 figures: $(READY) ## simulate missing cells, draw figures that are not up to date; FIG=sajed2019/fig03 for one, ARGS="..." for overrides
 	$(RUN) -m scripts.figures $(NAMED) complete=true $(ARGS)
 
-report: $(READY) ## write report/index.html, and a page for each paper, from stored results; ARGS="--config-dir mine strict=true" adds your experiments, fails if parts are missing
-	$(RUN) -m scripts.report $(NAMED) $(ARGS)
+site: $(READY) ## build site/index.html: guide, papers, theorems, privacy, atlas, performance, claims, explorer, API; needs no server and no network; ARGS="--config-dir mine results_dir=mine/results strict=true" adds yours, fails if parts are missing
+	$(RUN) -m scripts.site $(NAMED) $(ARGS)
 
 explore: $(READY) ## write explore/index.html: every stored result on one page, to be asked and compared; ARGS="--config-dir mine results_dir=mine/results" adds yours
 	$(RUN) -m scripts.explore $(NAMED) $(ARGS)
@@ -62,9 +62,9 @@ lint: $(READY) ## lint and type-check
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-javascript: ## lint and type-check the JavaScript of explorer and report; needs npx, which downloads both tools
+javascript: ## lint and type-check the JavaScript of the explorer; needs npx, which downloads both tools
 	npx --yes --package=typescript@7.0.2 tsc -p scripts/explore/page/jsconfig.json
-	npx --yes oxlint@1.94.0 --config scripts/explore/page/.oxlintrc.json scripts/explore/page scripts/report/templates
+	npx --yes oxlint@1.94.0 --config scripts/explore/page/.oxlintrc.json scripts/explore/page
 
 check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, verdicts with their file, loops with plain ones; FIG and ARGS as above
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)
@@ -78,19 +78,19 @@ accept: $(READY) ## make the current figures the new baselines; FIG="sajed2019/f
 reproduce: $(READY) ## simulate everything again from scratch and compare it with the stored results; CLAIM=by-5x for what decides a claim, judged again
 	$(RUN) -m $(if $(CLAIM),experiments.claims.again id=$(CLAIM),experiments.reproduce $(SWEEP)) $(ARGS)
 
-audit: $(READY) ## audit the privacy of every policy: results/audit.parquet and docs/privacy.md
+audit: $(READY) ## audit the privacy of every policy: results/audit.parquet, of which the site makes a page
 	$(RUN) -m scripts.privacy $(ARGS)
 
 mutants: $(READY) ## test the tests: change the code in more than 1,000 ways, one at a time, and see whether tests fail; ARGS=bounds for files with that path, ARGS="--draw 20" for 20 random changes
 	$(RUN) -m tests.mutants $(ARGS)
 
-bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: docs/performance.md
+bench: $(READY) ## measure the speed of every policy, beside plain loops and other libraries, and of commands: results/performance.json, of which the site makes a page
 	$(RUN) -m scripts.bench
 
 lock: ## update requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --fork-strategy fewest --no-emit-index-url --generate-hashes --upgrade --extra dev \
 	--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
-clean: ## remove .venv, figures, report, explorer, scratch files and caches; results stay
-	rm -rf $(VENV) figures report explore scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+clean: ## remove .venv, figures, site, explorer, scratch files and caches; results stay
+	rm -rf $(VENV) figures site explore scratch build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

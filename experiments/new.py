@@ -9,6 +9,47 @@ The class is explore then commit, the example of README.md, in the form of a pol
 --batched it pulls an arm for a whole batch, so that a simulation of 5e7 steps takes less than a second a run, and
 `bandits.deploy` can play it with real users; its test compares batches with single steps. Both run as they are, and are
 there to be edited. A paper has the policy, and a line for each place that is to be filled in.
+
+A class outside this repository must be frozen and have a `name` that no class of this repository has. It may depend on
+its parameters, on the `rng` that it is given, and on files of its folder; that is tried, not read from its code:
+
+- **A second play.** Some replications of each of its cells are simulated again, in another order: the last, the first
+  and one between, and more up to 20,000 steps together. The cell is built again from its config, in a new process with
+  another working directory, home, hash seed, time zone and clock, and without any environment variable; a value from
+  there belongs in the YAML, as `${oc.env:NAME}`. If the numbers are not the same bits, nothing is stored, and one line
+  says so. It also says so if the class reads a file whose content is not in its key.
+- **Noise of its own.** A policy that promises privacy is played on fixed rewards with nine seeds. If its arms depend on
+  rewards and never on the seed, its noise comes from elsewhere, however it is drawn, and it is refused, by audits too.
+  A seed that is drawn from the `rng` is fine. A policy without privacy may be as deterministic as it likes.
+- **The law of an instance.** A class may not change what a class of this repository defines, such as `sample` of
+  `BernoulliInstance`: compiled loops draw from the means, and would play another environment. Of an instance with
+  `sample` and `sums` of its own both are drawn and compared, with each other and with its means and its support.
+- **Processes.** A class may not start, signal or end a process. If it ends its own, crashes or raises an error, one
+  line says so, its cell has failed, and the others are complete.
+- **Parameters** are numbers, texts, or lists of these, no mappings, and are not called like a column of the tables of
+  `load`, as `t` or `horizon`; a policy may have `epsilon` and `delta`, an instance `arms`.
+
+A single wrong replication is found in every short cell, such as 20 of 1000 steps; in a long cell it is found if it is
+the first, the last or the one that the key of the cell picks. Equal replications are not an error by themselves:
+explore then commit has the same regret whenever it finds the best arm.
+
+The key of a cell with a class of your own contains a digest of every file in the folders after `--config-dir` and in
+those that the key `own_dirs` names, so that an edit of any of them, even of a comment, makes other cells. Not in it are
+the YAML files of groups, as `policy/NAME.yaml`, whose values are in the key anyway, hidden files, and folders that
+commands write: those that a key `..._dir` names, in which the file `.written_by_commands` says so. These must be
+folders of their own, as `mine/results`. For a class of an installed package the files of that package count. Seeds
+depend on the parameters, not on files: two versions face the same rewards.
+
+After an edit the next command simulates the cells again, and says so. Stored cells of the old version are kept, with
+the column `code`: `experiments.store list` shows it, `load` needs `code=...` if several versions are stored, and
+`experiments.store remove` removes one. If a file changes while commands run, they end with a one-line error. Keep notes
+and notebooks that change often outside the folder. Classes of this repository have no `code`; their `revision` is
+raised by hand.
+
+Figures with a class or a bound of yours are drawn again after any such edit. Verdicts on your claims are stored
+nowhere: every command computes them from the code and the results that are there. Those on claims of this repository
+are in `results/verdicts.jsonl`, a line for each form of a claim and for each of its settings. Report, explorer and
+`python -m scripts.docs` take a verdict from there if neither its claim nor its results changed.
 """
 
 import argparse
@@ -101,7 +142,7 @@ def paper_commands(name: str, folder: Path) -> list[str]:
     commands = [
         ["scripts.figures", *mine, experiment, "complete=true", results, _named("figures_dir", folder / "figures")],
         ["experiments.claims", *mine, f"paper={name}", results],
-        ["scripts.report", *mine, experiment, results, _named("report_dir", folder / "report")],
+        ["scripts.site", "pages=papers", *mine, experiment, results, _named("site_dir", folder / "site")],
     ]
     return [shlex.join([sys.orig_argv[0], "-m", *words]) for words in commands]
 

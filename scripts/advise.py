@@ -9,6 +9,50 @@
 Every policy whose promise implies the wanted one is simulated in this case now, the hopeless ones a few times only;
 what was simulated is stored, and not simulated again. The first time, the loops of all policies are compiled, which
 takes minutes. The best arm stands at one place, drawn from the means. From Python: `from experiments import advise`.
+
+The first command asks about two million users and eight arms: one of mean rate + gap, one of rate - gap, the others of
+the rate. `means=[...]` names the
+mean of each arm instead; runs are shared by up to four places of the best arm, drawn at random. `gap=[0.001,0.01]` is a
+gap that is not known: the answer is for the geometric middle, and for both ends beside it; without it, for half and for
+twice the gap. `epsilon` with or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`,
+`shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
+about all three. `rewards=bounded` plays Beta rewards instead of clicks, and `rewards=heavy` Pareto rewards with a
+finite moment of order `moment=1.5`, whose bound the policies know.
+
+`data=past.csv` takes the arms from a file with the columns arm and reward, in [0, 1], instead: rewards of 0 and 1 are
+played as clicks with these shares, others are drawn again with replacement, grouped into at most 20 values an arm. With
+`rewards=heavy` beside it rewards are any above 0, and Pareto ones with their means are played, as no sample shows how
+heavy its tail is. The page shows the interval of each mean, and warns: the answer shows what the data says, without
+noise, so what is decided from it spends privacy of the people in the data.
+
+Every policy of this repository whose promise implies the wanted one takes part, at the largest budget with which it
+does. All are played 4 times, those of the smaller means 16 times, and five finalists 100 times (`runs`), in the
+ordinary way: results are stored, `experiments.run` gives the same numbers, and nothing is simulated again. The first
+look is printed after 16 runs, the table before all that follows below it. A policy that needs more than half a second a
+run is named and left out, as is who is dropped. The finalists are judged by the rule of the atlas: 95 %
+quantile and mean of the lost reward. Policies that take zeros and ones only play bounded rewards *rounded*: each reward
+x is replaced by 1 with probability x, else by 0. Beside them stand uniform play, the best policy without privacy that
+takes less than a tenth of a second a run (it may be a finalist at epsilon 100), and the leading term of a lower bound
+as users grow without end, which may be above what is lost before. Below stand the better finalists at other gaps,
+budgets and numbers of users, and the best policy at each weaker trust. If nothing learns, here or with other gaps, the
+number of users is multiplied by 4 until something does, or until it is too large or too slow: the page says which. Two
+arms are also explored by so many users as lose least, for the worst of the gaps that were given, after which one arm is
+kept; what that loses is computed ("exact"), and shown at other gaps too. The advice is for rewards that do not change
+with time. The first question compiles the loops of all policies, which takes a minute or two; later ones take seconds.
+
+`goal=best_arm` asks which arm is best instead of what is lost: with `users=...` how often each policy names a wrong
+one, or with `error=0.05` how many users it takes. Halving and uniform allocation use a fixed number of users, and are
+as good as the means that you give; rules that stop by themselves keep the error whatever the means are, and need more.
+Two arms are computed exactly, others simulated 1,000 times (`runs`); intervals hold for every law. The same stands
+below for half and twice the gap, or for both ends of `gap=[low,high]`, and the sentence says what is enough for all
+gaps between. With another trust than central, users send one bit each (`ldp_halving`): that is local, and implies the
+others. In Python it is `experiments.advice.naming.name_best`.
+
+`service=my_service` writes the service of the recommended policy into a new folder: `service.py`, for a local policy
+`client.py` for the devices of users, a README with the promise, a sentence for a privacy notice and what to monitor,
+and `try_service.py`, which plays 1,000 simulated users against it through HTTP, kills it twice, and sees that nothing
+is lost. With `goal=best_arm` it is the service of halving, local or not. If the recommended policy cannot be
+deployed, it is the first of the table that can.
 """
 
 import contextlib

@@ -33,7 +33,7 @@ from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Cells
 from scripts.drawing.numbers import parameter, quantity
-from scripts.pages.audit_table import digits
+from scripts.pages.audits import digits
 from scripts.pages.prices import Priced, priced
 
 WIDTH = 120

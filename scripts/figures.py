@@ -7,6 +7,21 @@
 
 The key `figure` of an experiment says what to draw; its `kind` is a module of scripts/drawing/kinds/, whose docstring
 lists the keys. What only a figure needs that is out of date, as the store and the renderer, is imported in functions.
+
+For a paper of yours:
+
+- `figure.width` is `column` or `text` of the style, or a number of inches. Where panels would be narrower than 1.5
+  inches a row of them is broken. The legend becomes a grid: a policy a row, a budget a column, what all have in common
+  once.
+- `figure.format`: `pdf`, `png`, `svg`, and `pgf`, which takes the fonts of the document; it needs `pdflatex` and its
+  package `pgf` while it is written.
+- `figure.style=NAME` is a file of conf/style/, or `style/NAME.yaml` in your own folder: two widths in
+  inches, and `settings` of matplotlib by their names. Without it a figure with a width has `icml`.
+- `figure.title=null` draws neither title nor caption, for a figure whose caption stands in the paper; metadata of the
+  file have the picture in words instead.
+
+Any other key of `figure` can be set in the same way, as `figure.scales=[log]`. Without these keys a figure is as it is
+published.
 """
 
 import sys

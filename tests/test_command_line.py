@@ -243,7 +243,7 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
     for name, text in texts.items():
         (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "mine" / name).write_text(text.lstrip("\n"))
-    asked, places = ["--config-dir", "mine", "+experiment=own"], [f"{name}_dir=out" for name in ("figures", "report")]
+    asked, places = ["--config-dir", "mine", "+experiment=own"], [f"{name}_dir=out" for name in ("figures", "site")]
     here = [*asked, "runner.workers=1"]
     commands = {
         "experiments.run": (asked, "2 simulated"),
@@ -251,7 +251,7 @@ def test_an_experiment_names_its_results_for_every_command(tmp_path):
         "experiments.reproduce": (here, "2 identical, 0 the same but for rounding, 0 different"),
         "scripts.figures": ([*here, places[0]], "out/own.pdf out/own.png"),
         "scripts.check_figures": ([*here, "baselines_dir=out", "accept=true"], "baseline written"),
-        "scripts.report": ([*here, *places], "1 experiments, 0 gaps"),
+        "scripts.site": ([*here, *places, "pages=papers"], "index.html (0 gaps)"),
         "scripts.tables": (["final_regret", "own", *asked[:2]], "Idle"),
         "experiments.claims": ([*asked[:2], "id=own-holds"], "own own-holds: holds"),
     }

@@ -1,4 +1,4 @@
-"""The commands of docs/machines.md work as written, with a real Dask scheduler and submitit's local jobs."""
+"""The commands of docs/sweeps.md work as written, with a real Dask scheduler and submitit's local jobs."""
 
 import re
 import shlex
@@ -13,10 +13,10 @@ import pytest
 from experiments.config.compose import REPOSITORY
 
 pytestmark = pytest.mark.slow
-MACHINES = (REPOSITORY / "docs" / "machines.md").read_text()
+MACHINES = (REPOSITORY / "docs" / "sweeps.md").read_text()
 SECTIONS = {
     title: [line.partition("  #")[0] for line in re.sub(r"\\\n\s*", "", text).splitlines()]
-    for title, text in re.findall(r"^## ([\w ]+)\n.*?^```sh\n(.*?)^```", MACHINES, flags=re.MULTILINE | re.DOTALL)
+    for title, text in re.findall(r"^### ([\w ]+)\n.*?^```sh\n(.*?)^```", MACHINES, flags=re.MULTILINE | re.DOTALL)
 }
 SMALL = ["horizon=2e4", "published_dir=null"]  # otherwise as on the page
 SIMULATED = r"cells: 0 stored already, 10 simulated \((\d+) replications"

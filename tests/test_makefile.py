@@ -11,7 +11,7 @@ import pytest
 from experiments.config.compose import REPOSITORY
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed here")
-TARGETS = ["setup", "figures", "report", "explore", "quick", "test", "lint", "check", "accept", "reproduce"]
+TARGETS = ["setup", "figures", "site", "explore", "quick", "test", "lint", "check", "accept", "reproduce"]
 TARGETS += ["audit", "mutants", "bench", "clean"]
 
 

@@ -14,7 +14,7 @@ from experiments.new import BATCHED, PAPER, commands, missing, write_policy
 from tests import forked
 from tests.waiting import besides
 
-README = (REPOSITORY / "README.md").read_text()
+README = (REPOSITORY / "docs" / "your_own.md").read_text()
 
 
 def block(begins):
@@ -146,7 +146,7 @@ def test_a_paper_works_as_printed(tmp_path):
     assert len(files) == 7
     assert all(file.is_file() for file in files)
     typed = [shlex.split(line)[1:] for line in printed if " -m " in line]
-    assert [words[1] for words in typed] == ["scripts.figures", "experiments.claims", "scripts.report"]
+    assert [words[1] for words in typed] == ["scripts.figures", "experiments.claims", "scripts.site"]
     answers = [forked.python(words, tmp_path) for words in typed]
     assert [(answer.returncode, besides(answer.stderr)) for answer in answers] == [(0, "")] * 3
     assert "doe2026-beats-dp-se: fails" in answers[1].stdout

@@ -252,28 +252,30 @@ def test_a_new_paper_is_known_by_being_there(copy):
     assert "0 different" in copy.call("scripts.check_figures", "-m", EXPERIMENTS, "runner.workers=1")
     rows = pd.read_parquet(copy.folder / "tests" / "baselines" / "figures.parquet")
     assert rows.look[rows.figure == "invented2026/fig01"].str.startswith("#123456").any()
-    assert "4 experiments, 0 gaps" in copy.call("scripts.report", "-m", EXPERIMENTS, "runner.workers=1")
-    page = (copy.folder / "report" / "paper-invented2026.html").read_text()
+    assert "(0 gaps)" in copy.call("scripts.site", "-m", EXPERIMENTS, "runner.workers=1", "pages=papers")
+    page = (copy.folder / "site" / "papers" / "invented2026.html").read_text()
     for words in ("Nobody and Noone (2026)", "On Guessing, Journal of Inventions", "two is one", "Often guess"):
         assert words in page
 
 
 @pytest.mark.slow
 def test_its_docs_are_written(copy):
-    """As by `python -m scripts.docs`, but with the claims of this paper only."""
+    """As by `make site`, but with the claims of this paper only."""
     code = (
         "from experiments.claims import Results, claims, errata, judge_claims\n"
         "from experiments.config.compose import Composer\n"
         "from experiments.store import RESULTS, Store\n"
-        "from scripts.docs import __main__ as docs\n"
+        "from scripts.site.pages.claims import claims_page\n"
+        "from scripts.site.pages.errata import errata_page\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"
-        "print(docs.claims_page(list(judge_claims(chosen, Results(Composer())))))\n"
-        "print(docs.errata_page(errata()))\n"
+        "print(claims_page(list(judge_claims(chosen, Results(Composer())))))\n"
+        "print(errata_page(errata()))\n"
     )
     (copy.folder / "write.py").write_text(code)
     copy.call("experiments.run", EXPERIMENTS, "-m", "runner.workers=1")
     pages = copy.call("write")
     assert "## Nobody and Noone (2026)" in pages
-    assert "### claim-9: holds" in pages
+    assert 'id="claim-claim-9"' in pages
+    assert 'data-choice="holds"' in pages
     assert "### no-two" in pages
     (copy.folder / "write.py").unlink()

@@ -6,7 +6,7 @@ import yaml
 
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.config.papers import papers
-from scripts.docs.__main__ import paper_part
+from scripts.docs import paper_part
 from scripts.drawing.citation import own_entry
 from scripts.tables.repository import numbers
 

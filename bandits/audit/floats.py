@@ -1,4 +1,4 @@
-"""The effect of floating-point noise on pure privacy, see docs/floats.md."""
+"""The effect of floating-point noise on pure privacy, see floats.md."""
 
 import math
 

@@ -187,7 +187,7 @@ def _review_of_messages(
 
 
 def main() -> None:
-    """Print the content of a journal; exit code 2 and one line if it is damaged."""
+    """Entry point of `python -m bandits.deploy.replay`: what a journal says; exit code 2 if it is damaged."""
     parser = argparse.ArgumentParser(description="Check the journal of a session, and print what it spent.")
     parser.add_argument("journal", type=Path)
     parser.add_argument("--transcript", action="store_true", help="print every ticket, too")

@@ -1,4 +1,4 @@
-"""Laplace and normal noise on whole numbers, without the errors of floating point (docs/floats.md).
+"""Laplace and normal noise on whole numbers, without the errors of floating point (bandits/audit/floats.md).
 
 OpenDP draws it by exact arithmetic on random bits of the operating system (Canonne, Kamath and Steinke 2020). It cannot
 be seeded, so no experiment here uses it.

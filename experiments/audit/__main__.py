@@ -3,6 +3,49 @@
     python -m experiments.audit policy=dp_se budget.epsilon=1 level=transcript arms=2 horizon=5
 
 The level is what the policy promises if none is given.
+
+`epsilon_kept`, the upper bound, relies on the `ledger` and the laws that a class declares. For the policies of this
+repository tests compare both with the code. For a class of your own the verdict is only *declared* until you add
+`runs`: the class is then played that often on each of two inputs that differ in one reward, and `epsilon_shown` is a
+lower bound on what the code spends, wrong with probability at most `failure`. The two inputs are chosen by separate
+plays, half as many: one reward of any arm at any step changes, the others are low, high or mixed. A class that makes a
+generator with the same seed in every play is refused. Half of `failure` goes to bets that are valid at every number of
+runs (betting.py), half to an event that is chosen on one half of the runs and counted on
+the other; the larger bound is used. The numbers do not depend on `runner.workers`.
+
+Without `horizon=` the horizon is the least that was tried, up to 20,000 steps, at which arms depend on rewards.
+
+No number of plays proves that a promise is kept, and an audit that sees nothing says something only if it would have
+seen a fault. So `plays` says how many were made, and `power` what the audit can show:
+
+- *nothing depends on rewards within 4 steps: no verdict*: the same generator with other rewards (all low, all high, one
+  good arm, random ones) always led to the same arms, or the exact bounds are 0 as nothing is released. The least longer
+  horizon at which arms do depend on rewards is named, up to 20,000 steps.
+- *the arms depend on rewards and never on the rng*: the noise, if there is any, does not come from the generator that
+  the class is given, or is too small to matter. The plays are then of two inputs that differ in one reward and lead to
+  other arms, so that the promise is *violated* if there are enough plays, else there is no verdict. Plays that differ
+  with the same rewards and the same generator have another source of noise: no verdict either.
+- *without noise (epsilon=1e+06, the promise as it is) this audit shows 3.26: it would be seen; with half the noise
+  (epsilon=2, the promise as it is) 0.72: not seen*: the fault was planted. The same audit, same horizon and runs,
+  played the same policy with a larger budget, and judged it by the promise of the smaller one. This works whatever
+  draws the noise; lengths of epochs and widths that follow the budget change with it. Noise is divided by 2, and by
+  10^6, 1,000 or 100, the first that the policy accepts: `epsilon` and `level` are multiplied by that, `rho` by its
+  square.
+- *without noise this audit shows 7.08: it would be seen; with half the noise 0.22: not seen*, of a class of your own:
+  it was played with a generator whose noise (`laplace`, `normal`, `exponential`, `gamma`, `gumbel`, `geometric` and
+  others, see planted.py) is multiplied by 0 and by 1/2. If it draws none of these
+  (`random`, `choice`, compiled loops, a generator of your own), its budget is raised. Without a budget, or if that
+  changes no arm, no fault is planted: the verdict stays *declared*.
+- *rests on 400 plays on each of two inputs*; without `runs`, *rests on a law that is computed* or *on the upper bound
+  alone*, and what the bounds of the same policy with less noise would be: a number that turns the verdict.
+
+If missing noise would not be seen, the verdict is *no verdict*, with plays and without; with plays, horizons of 2, 4
+and 8 times as many steps are tried. Smaller faults may go unseen; `power` says whether half of the noise would be seen.
+
+*Kept*, of a class of your own, means: its ledger says so, no play contradicts it, and the same plays would have shown
+that its noise is missing. For a policy of this repository it means that of its exact bounds, and of the plays if there
+are `runs`. Where no fault could be planted, `power` says so and why, and *kept* is that of the exact bounds. Stopping
+rules cannot be played.
 """
 
 import dataclasses

@@ -462,9 +462,7 @@ def parsed(text: str) -> Override:
     if (item.is_add() or item.is_force_add()) and key != "experiment":
         raise UserError(f"{text}: nothing reads this key; + is for +experiment=NAME only")
     if key == "hydra/launcher":
-        raise UserError(
-            f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/machines.md"
-        )
+        raise UserError(f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/sweeps.md")
     if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
         raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
     if key in GROUPS:

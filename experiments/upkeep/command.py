@@ -13,6 +13,31 @@
 COLUMN=VALUE and COLUMN=ONE,OTHER choose cells, as in experiments.load. results_dir=FOLDER names the results; without
 it, list, verify and export --csv read `runs` and the published `results`, pack and diff look at `results`, and the
 others at `runs`.
+
+- `verify` reads every cell completely, compares copies of a cell in several places, and columns of packs with footers.
+  It prints a line for each damaged cell, and then ends with exit code 1.
+- `merge OTHER` adds the results of another folder. Replications that both have must agree bit by bit. If a file has
+  other numbers, or is damaged, a line names it, nothing is written, and the exit code is 1. Otherwise the file with
+  more replications is kept for each cell. A damaged file of your own is set aside. After an interruption, run the merge
+  again.
+- `python -m experiments.store diff OTHER` prints a line for each cell that only one of two folders has, or that differs
+  in numbers, replications or footer; then it ends with exit code 1. Whether cells are packed makes no difference.
+- `python -m experiments.store pack` moves the results files of a folder into its packs. If a cell is in both, the
+  version with more replications is kept; different numbers are an error. `without=KEY,...` leaves out cells, whether
+  packed or in their own file. A new pack is written completely, read back and renamed into place before the files are
+  removed, so that the command can be interrupted and repeated at any time. The same cells give the same bytes, and an
+  unchanged pack is not written. A damaged cell of a pack stops the command: run its experiment with
+  `results_dir=results`, which stores the cell beside the pack, and pack again.
+- `export --csv` writes the table of `load` to standard output, with `table=pulls` that of `load_pulls`, and likewise
+  for `outcomes` and `identified`, one cell after the other. Numbers have all their digits. A text that a spreadsheet
+  would read as a formula is preceded by `'`.
+- `export --crate` writes `ro-crate-metadata.json` beside the results, with an entry for each file and each cell: an
+  RO-Crate. It needs the extra `crate`.
+- `remove` lists the chosen cells and their unfinished parts; `remove=true` removes them, even from packs.
+- `gc` lists files that are no longer used, and why: results of old revisions of this repository's classes, even in
+  packs, files that were set aside as damaged or in conflict, and begun cells, failures, locks, logs of jobs and
+  half-written files that were not changed for a day, unless a sweep runs in the folder. With `remove=true` it removes
+  these files.
 """
 
 import argparse

@@ -26,7 +26,8 @@ from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
 from scripts.drawing import words
 from scripts.drawing.numbers import parameter
 from scripts.pages.prices import Priced, Trust, geometric_mean
-from scripts.pages.text import listed, markdown_table, short
+from scripts.pages.tables import markdown_table
+from scripts.pages.text import listed, short
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance

@@ -14,7 +14,8 @@ from scripts.drawing import words
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import parameter
 from scripts.pages.prices import Trust
-from scripts.pages.text import markdown_table, short
+from scripts.pages.tables import markdown_table
+from scripts.pages.text import short
 
 LEARNS = 0.9  # of the regret of uniform pulling; a policy whose median regret is not surely below this learns nothing
 NOTHING = "nothing learns"

@@ -6,6 +6,15 @@
 
 It simulates what is missing, and writes NAME.pdf with a panel for each instance, NAME.tex for \\input with the picture,
 its caption, and a table with the lines of booktabs, and NAME.bib. A number is bold where it is proved to be the best.
+
+The figure has a panel for each
+instance, the curve of the policy thick. The text, for `\\input`, has the figure, a table, and their captions; a number
+is bold if the policy beats all others on that instance, by the rule of the atlas: smaller mean and disjoint
+intervals of an upper quantile, all together with probability 95 %. That takes 59 runs or more. A policy that promises
+less is marked and is never bold. If a mean is not to be trusted, all numbers are medians, and the caption says why. The
+bibliography has the papers that the policies and instances cite, and this repository; what has no entry is named.
+`--config-dir mine policy=NAME` compares a policy of your own. The other policies have their usual parameters and the
+same budget. Keys of a figure, as `figure.width=column`, are those above.
 """
 
 import shlex

@@ -74,6 +74,24 @@ class Band:
 
 
 @dataclass(frozen=True)
+class Texts:
+    """Black texts in a panel, one at each point: shapes (points,).
+
+    Attributes
+    ----------
+    side: where the point is, seen from the text: in its middle, or at its left or right end.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    texts: Sequence[str]
+    side: Literal["center", "left", "right"] = "center"
+
+
+Mark = Series | Band | Texts
+
+
+@dataclass(frozen=True)
 class Axis:
     """An axis.
 
@@ -81,6 +99,7 @@ class Axis:
     ----------
     low, high: its limits; None for those of the data.
     numbered: whether it has ticks with numbers.
+    names: of the places 0, 1, 2, ... of a linear axis, in place of numbers.
     decades_only: whether a logarithmic axis has numbers at powers of ten only.
     """
 
@@ -89,6 +108,7 @@ class Axis:
     low: float | None = None
     high: float | None = None
     numbered: bool = True
+    names: Sequence[str] = ()
     decades_only: bool = False
 
 
@@ -105,7 +125,7 @@ class Panel:
     title: str
     x: Axis
     y: Axis
-    marks: Sequence[Series | Band]
+    marks: Sequence[Mark]
     legend: Place | None = None
     words: Sequence[str] = ()
 
@@ -187,7 +207,8 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def labels(panels: Sequence[Panel]) -> list[str]:
     """Every label of the panels once, in order of first appearance."""
-    return list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks if mark.label))
+    marks = (mark for panel in panels for mark in panel.marks if not isinstance(mark, Texts))
+    return list(dict.fromkeys(mark.label for mark in marks if mark.label))
 
 
 def even_columns(panels: int, widest: int = 4) -> int:

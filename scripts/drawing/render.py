@@ -22,7 +22,7 @@ from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocato
 
 from experiments.whole_files import put
 from scripts.drawing.citation import own_entry
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, Texts, labels
 from scripts.drawing.files import figure_file
 from scripts.drawing.fit import fitted
 from scripts.drawing.legend_grid import draw_legend_grid
@@ -128,6 +128,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> Handles:
     """Draw a panel; returns the first artist of each label, for the legend."""
     handles: Handles = {}
     for mark in panel.marks:
+        if isinstance(mark, Texts):
+            _draw_texts(axes, mark)
+            continue
         if isinstance(mark, Band):
             drawn: Any = axes.fill_between(
                 mark.x, mark.low, mark.high, color=mark.colour, alpha=mark.opacity, linewidth=0
@@ -163,6 +166,14 @@ def _draw_series(axes: Axes, series: Series) -> Any:
     return axes.errorbar(series.x, series.y, halves, capsize=2, **look)
 
 
+def _draw_texts(axes: Axes, texts: Texts) -> None:
+    apart = {"center": 0, "left": SMALL, "right": -SMALL}[texts.side]  # points
+    for x, y, text in zip(texts.x, texts.y, texts.texts, strict=True):
+        axes.annotate(
+            text, (x, y), (apart, 0), textcoords="offset points", size=SMALL, ha=texts.side, va="center_baseline"
+        )
+
+
 def _keywords(look: Look) -> dict[str, Any]:
     """A look as keyword arguments of matplotlib."""
     optional = {
@@ -181,6 +192,9 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
     if axis.scale == "log":
         drawn.set_major_formatter(PlainPowers())
         drawn.set_minor_formatter(PlainPowers(labelOnlyBase=False))
+    elif axis.names:
+        drawn.set_ticks(range(len(axis.names)), axis.names)
+        drawn.grid(visible=False)
     elif axis.scale == "linear":
         drawn.set_major_formatter(PlainNumbers())
     if axis.decades_only:

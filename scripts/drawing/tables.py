@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.colors import to_hex
 
 from bandits.arrays import FloatArray
-from scripts.drawing.drawing import Band, Dashes, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Band, Dashes, Drawing, Look, Mark, Panel, Series, Texts, labels
 from scripts.drawing.render import RC_PARAMS
 
 KEPT = 25  # vertices of a line that a table keeps, beside the mean over all of them
@@ -24,7 +24,7 @@ class Artist:
 
     Attributes
     ----------
-    part: "line", "line with intervals" or "band"; for a text its place, such as "x label".
+    part: "line", "line with intervals", "band" or "text"; for a text around the panel its place, such as "x label".
     text: the text itself, or the label of a curve.
     look: colour, dashes, marker and width.
     points: the columns among x, y, low, high that it has, one value for each vertex.
@@ -84,17 +84,22 @@ def _artists(drawing: Drawing) -> Iterator[tuple[int, Artist]]:
 def _of_panel(panel: Panel) -> Iterator[Artist]:
     texts = {"title": panel.title, "x label": panel.x.label, "y label": panel.y.label}
     scales = {"x scale": panel.x.scale, "y scale": panel.y.scale}
-    yield from (Artist(part, text, "", {}) for part, text in (texts | scales).items() if text)
+    names = {"x names": ", ".join(panel.x.names), "y names": ", ".join(panel.y.names)}
+    yield from (Artist(part, text, "", {}) for part, text in (texts | scales | names).items() if text)
     if panel.legend is not None:
         yield from _legend([panel], labels([panel]))
     for mark in panel.marks:
-        if not isinstance(mark, Series | Band):
+        if not isinstance(mark, Mark):
             raise TypeError(f"a baseline does not know how to hold a {type(mark).__name__}")
         if isinstance(mark, Series):
             interval = {} if mark.low is None or mark.high is None else {"low": mark.low, "high": mark.high}
             width = RC_PARAMS["lines.linewidth"] if mark.look.width is None else mark.look.width
             part = "line with intervals" if interval else "line"
             yield Artist(part, mark.label, f"{_look(mark.look)} {width:g}", {"x": mark.x, "y": mark.y, **interval})
+        elif isinstance(mark, Texts):
+            for place, text in enumerate(mark.texts):
+                at = slice(place, place + 1)
+                yield Artist("text", text, mark.side, {"x": mark.x[at], "y": mark.y[at]})
     for mark in panel.marks:
         if isinstance(mark, Band):
             yield Artist("band", mark.label, _colour(mark), {"x": mark.x, "low": mark.low, "high": mark.high})
@@ -104,7 +109,8 @@ def _legend(panels: Sequence[Panel], entries: Sequence[str]) -> Iterator[Artist]
     """The entries of a legend: each label with the look of the first curve or band that has it."""
     first: dict[str, Series | Band] = {}
     for mark in itertools.chain.from_iterable(panel.marks for panel in panels):
-        first.setdefault(mark.label, mark)
+        if not isinstance(mark, Texts):
+            first.setdefault(mark.label, mark)
     for label in entries:
         mark = first[label]
         yield Artist("legend", label, _look(mark.look) if isinstance(mark, Series) else _colour(mark), {})

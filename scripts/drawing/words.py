@@ -72,9 +72,9 @@ def horizons(cells: Iterable[Stored]) -> str:
 
 
 def runs(cells: Iterable[Stored]) -> str:
-    """The numbers of runs of the simulated cells, as text; empty if all are exact."""
+    """The numbers of runs of the simulated cells, as in "20 to 1000"; empty if all are exact."""
     counts = sorted({stored.replications for stored in cells if not stored.exact})
-    return " and ".join(map(str, counts))
+    return " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]]))) if counts else ""
 
 
 def not_run(run: Iterable[tuple[str, int, Any]], noun: str) -> list[str]:

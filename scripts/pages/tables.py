@@ -1,17 +1,19 @@
-"""Tables that the page can sort and filter, and how their values are written."""
+"""Tables of pages: their values, and the table as HTML, which can be sorted and filtered, or as Markdown."""
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from scripts.drawing.numbers import parameter, quantity, whole
 
 PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+LONG = 12  # rows from which on a table has filters
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class TableEntry:
     text: str | Markup
     rank: float | None = None
     kind: str = ""  # a class of the style sheet
+    choice: str = ""  # what a filter calls it; its text if empty
 
     @property
     def hidden_rank(self) -> str:
@@ -56,11 +59,61 @@ class PageTable:
     stacked: bool = False
     headed: bool = False
 
+    @property
+    def html(self) -> str:
+        """As a block of HTML in a page of the site, whose script sorts it and, where it is long, filters it."""
+        filtered = len(self.rows) >= LONG
+        kinds = ["sortable", *["filtered"] * filtered, *["stacked"] * self.stacked]
+        heads = "".join(
+            f'<th scope="col"{_attribute("class", "number" if column.numeric else "")}'
+            f"{' data-choices' if column.choices else ''}>{escape(column.title)}</th>"
+            for column in self.columns
+        )
+        rows = "\n".join(f"<tr>{''.join(map(self._cell, self.columns, row, self._tags))}</tr>" for row in self.rows)
+        return (
+            f'<div class="table" role="region" aria-label="{escape(self.caption)}" tabindex="0">\n'
+            f'<table id="{self.identifier}" class="{" ".join(kinds)}"><caption>{escape(self.caption)}</caption>\n'
+            f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
+        )
+
+    @property
+    def markdown(self) -> str:
+        """As a table in Markdown."""
+        rows = [[f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in row] for row in self.rows]
+        return markdown_table([column.title for column in self.columns], rows)
+
+    @property
+    def _tags(self) -> list[str]:
+        return ["th" if self.headed and place == 0 else "td" for place in range(len(self.columns))]
+
+    def _cell(self, column: Column, entry: TableEntry, tag: str) -> str:
+        label = _attribute("data-label", column.title if self.stacked else "")
+        rank = _attribute("data-rank", entry.hidden_rank) + _attribute("data-choice", entry.choice)
+        kind = _attribute("class", "number" if column.numeric else entry.kind)
+        text = f"<code>{escape(entry.text)}</code>" if entry.kind == "code" else escape(entry.text)
+        scope = ' scope="row"' if tag == "th" else ""
+        return f"<{tag}{scope}{label}{rank}{kind}>{text}</{tag}>"
+
+
+def _attribute(name: str, value: str) -> str:
+    return f' {name}="{escape(value)}"' if value else ""
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+
 
 def _says(text: str, rank: float) -> bool:
-    """Whether `text` is the number `rank`, up to the digits that it leaves out, in a form that report.js reads."""
+    """Whether `text` is the number `rank`, up to the digits that it leaves out, in a form that site.js reads."""
+    number = rank_of(text)
+    return number is not None and math.isclose(number, rank, rel_tol=1e-3)
+
+
+def rank_of(text: str) -> float | None:
+    """The number that a text is, None if it is none."""
     plain = text.replace(",", "").replace("−", "-")
-    return PLAIN.fullmatch(plain) is not None and math.isclose(float(plain), rank, rel_tol=1e-3)
+    return float(plain) if PLAIN.fullmatch(plain) else None
 
 
 def number(value: float) -> TableEntry:

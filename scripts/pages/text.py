@@ -1,7 +1,7 @@
 """How generated pages write durations, numbers, commits, paths, identifiers, lists and tables."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.config.compose import REPOSITORY
@@ -43,11 +43,6 @@ def comment_of(file: Path) -> str:
 def slug(text: str) -> str:
     """`text` as an identifier in the page."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
 
 
 def short(value: float) -> str:

@@ -1,1 +1,1 @@
-"""The report: one page of figures, claims, policies and numbers."""
+"""What the pages of papers show: figures with captions, and claims with verdicts."""

@@ -1,4 +1,4 @@
-"""The caption below a figure of the report: what is shown, horizons, numbers of runs, and all parameters;
+"""The caption below a figure on a page: what is shown, horizons, numbers of runs, and all parameters;
 and what the paper prints in its place.
 """
 

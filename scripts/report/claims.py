@@ -1,21 +1,15 @@
-"""Claims of the papers with the verdicts of `experiments.claims`, and errata, for the report."""
+"""Claims of the papers with the verdicts of `experiments.claims`, and errata, for the pages of papers."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import pandas as pd
-from markupsafe import Markup
-
 from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, files
-from experiments.claims.verdicts import NOTHING
 from experiments.config.compose import Composer
 from experiments.errors import UserError
-from scripts.pages.tables import Column, PageTable, TableEntry, count, of_frame
-from scripts.pages.text import slug, without_places
+from scripts.pages.text import without_places
 from scripts.report.exhibits import Exhibit, Gap
 
 
@@ -89,7 +83,7 @@ class JudgedClaims:
         wrong_claims = [*ledger.wrong_claims, *wrong]
         whose = (("claims", wrong_claims), ("errata", ledger.wrong_errata))
         what = " and ".join(name for name, wrong_files in whose if wrong_files)
-        command = "python -m experiments.claims" if wrong_claims else "python -m scripts.report"
+        command = "python -m experiments.claims" if wrong_claims else "python -m scripts.site"
         why = without_places("; ".join(dict.fromkeys([*wrong_claims, *ledger.wrong_errata])))
         return cls(ordered, ledger.errata, Gap(what, why, command) if what else None)
 
@@ -116,28 +110,17 @@ def rests_on(verdict: ClaimVerdict, exhibits: Sequence[Exhibit]) -> list[Exhibit
     return [exhibit for exhibit in of_paper if exhibit.printed and figures_in(exhibit.printed.where) & about]
 
 
-WORST_FIRST = ("fails", "open", "passes")
-MOST = 10  # settings in a table; csv=FILE writes all of them
-
-
 @dataclass(frozen=True)
 class ShownClaim:
-    """A verdict as the page shows it, with the table of its settings and the exhibits that it rests on."""
+    """A verdict as a page shows it, with the exhibits that it rests on."""
 
     verdict: ClaimVerdict
-    settings: PageTable | None
     exhibits: Sequence[Exhibit] = ()
 
     @classmethod
     def of(cls, verdict: ClaimVerdict, exhibits: Sequence[Exhibit] = ()) -> Self:
-        """A verdict; one without settings has no table."""
-        identifier = f"settings-{slug(verdict.paper)}-{slug(verdict.id)}"
-        behind = rests_on(verdict, exhibits)
-        return cls(verdict, None if verdict.table.empty else _settings(identifier, verdict.table), behind)
-
-    @property
-    def identifier(self) -> str:
-        return f"claim-{slug(self.verdict.paper)}-{slug(self.verdict.id)}"
+        """A verdict, and those of the exhibits that it rests on."""
+        return cls(verdict, rests_on(verdict, exhibits))
 
     @property
     def badge(self) -> Badge:
@@ -150,49 +133,3 @@ class ShownClaim:
     @property
     def evidence(self) -> str:
         return without_places(self.verdict.evidence)
-
-
-def _settings(identifier: str, table: pd.DataFrame) -> PageTable:
-    """The settings of a verdict, those that fail first."""
-    number = len(table)
-    place = {result: place for place, result in enumerate(WORST_FIRST)}
-    ordered = table.sort_values("result", key=lambda results: results.map(place).fillna(len(place)), kind="stable")
-    said = f"{number} {'setting' if number == 1 else 'settings'}" + (f", the first {MOST}" if number > MOST else "")
-    return of_frame(identifier, said, ordered.head(MOST))
-
-
-def outcomes(verdicts: Sequence[ClaimVerdict]) -> PageTable:
-    """The number of claims of each paper with each outcome, and with each remark such as "threshold ours"."""
-    counts = Counter((verdict.paper, verdict.outcome) for verdict in verdicts)
-    shown = [outcome for outcome in Outcome if any(verdict.outcome == outcome for verdict in verdicts)]
-    titles = [f"{outcome} …" if outcome is Outcome.HOLDS_UNDER else str(outcome) for outcome in shown]
-    remarks = {
-        "claim of ours": lambda verdict: verdict.ours,
-        "threshold ours": lambda verdict: verdict.our_threshold,
-        "chosen after the data": lambda verdict: "chosen after the data" in verdict.remarks,
-        "says nothing": lambda verdict: verdict.says_nothing == NOTHING,
-    }
-    columns = [Column("paper"), *(Column(title, numeric=True) for title in (*titles, "claims", *remarks))]
-    rows = []
-    for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
-        numbers = [counts[paper, outcome] for outcome in shown]
-        of_paper = [verdict for verdict in verdicts if verdict.paper == paper]
-        of_remarks = [sum(map(holds, of_paper)) for holds in remarks.values()]
-        rows.append([TableEntry(paper), *map(count, (*numbers, sum(numbers), *of_remarks))])
-    return PageTable("claims-summary", "Claims by outcome", columns, rows, headed=True)
-
-
-def errata_table(errata: Sequence[Erratum]) -> PageTable:
-    """The table of errata; texts of a sentence share a column with short ones, so that none is narrow."""
-    columns = [Column("erratum"), Column("printed"), Column("finding")]
-    rows = [
-        [
-            TableEntry(Markup("<code>{}</code> {}<br><em>{}</em>").format(erratum.id, erratum.where, erratum.matters)),
-            TableEntry(erratum.printed),
-            TableEntry(
-                Markup("{}<br><small>Shown by: <code>{}</code></small>").format(erratum.finding, erratum.shown_by)
-            ),
-        ]
-        for erratum in errata
-    ]
-    return PageTable("errata", f"{len(rows)} errata", columns, rows, stacked=True)

@@ -1,4 +1,4 @@
-"""Collect the parts of a report in parallel: the experiments of each paper with the verdicts on its claims."""
+"""Collect what the pages of papers show, in parallel: the experiments of each paper with the verdicts on its claims."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -13,10 +13,8 @@ from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from scripts.drawing.fresh import Drawn
-from scripts.pages.tables import PageTable
 from scripts.report.claims import JudgedClaims, Ledger
 from scripts.report.exhibits import Exhibit, Reading, exhibit_of, of_claims
-from scripts.report.policies import policies
 
 
 @dataclass(frozen=True)
@@ -30,18 +28,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Collected:
-    """All that the report is made of."""
+    """All that the pages of papers are made of."""
 
     exhibits: Sequence[Exhibit]
     judged: JudgedClaims
-    policies: PageTable
 
 
 def collected_for_report(command: CommandLine) -> Collected:
-    """Show every experiment, judge the claims and build the policies, with `runner.workers` processes.
+    """Show every experiment and judge the claims, with `runner.workers` processes.
 
     Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
-    else those of the papers of the report. Raises `UserError`.
+    else those of their papers. Raises `UserError`.
     """
     jobs = jobs_on_page(command)
     drawn = Drawn.read(Path(command.config.figures_dir))
@@ -51,29 +48,26 @@ def collected_for_report(command: CommandLine) -> Collected:
     ledger = Ledger.read(command.composer).of(of_papers if all(map(named_experiment, command.jobs)) else None)
     claims_of = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
     overrides = of_claims(command.jobs[0])
-    tasks = [delayed(policies)(command.composer)]
+    tasks = []
     for paper in sorted(claims_of, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
         of_paper = claims_of[paper]
         tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, overrides, command.composer, drawn))
     workers = 1 if len(jobs) == 1 else command.workers
-    learners, exhibits = PageTable("", "", [], []), dict.fromkeys(jobs, Exhibit("", ""))
+    exhibits = dict.fromkeys(jobs, Exhibit("", ""))
     verdicts: list[ClaimVerdict] = []
     wrong: list[str] = []
     with (
-        Progress("making the report", {"experiments": len(jobs)}) as progress,
+        Progress("making pages of papers", {"experiments": len(jobs)}) as progress,
         closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
     ):
         for item in made:
-            if isinstance(item, PageTable):
-                learners = item
-                continue
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
             drawn.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
             drawn.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong
-    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong), learners)
+    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong))
 
 
 def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
@@ -92,7 +86,7 @@ def part_of(
 
 
 def jobs_on_page(command: CommandLine) -> dict[str, list[str]]:
-    """The overrides of every experiment of the report by its name: of the named experiments, or of all.
+    """The overrides of every experiment that is shown by its name: of the named experiments, or of all.
 
     Experiments of papers come first, in the order of the papers, then other experiments; within a paper, its figures
     come first. Raises `UserError` for an experiment that is named twice.
@@ -102,9 +96,7 @@ def jobs_on_page(command: CommandLine) -> dict[str, list[str]]:
         named = named_experiment(job)
         for name in [named] if named else command.composer.choices("experiment"):
             if name in jobs:
-                raise UserError(
-                    f"+experiment={name}: more than once in one report; make a report for each with report_dir"
-                )
+                raise UserError(f"+experiment={name}: more than once in one site; make a site for each with site_dir")
             jobs[name] = job if named else [f"+experiment={name}", *job]
     names = list(papers(command.composer.config_dirs))
 

@@ -1,4 +1,4 @@
-"""An experiment in the report: figure, what the paper prints, caption, commands and tables, or a gap if these lack."""
+"""An experiment on a page of papers: figure, what the paper prints, caption and commands, or a gap if these lack."""
 
 import os
 import shlex
@@ -20,15 +20,24 @@ from experiments.store.stored import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
 from scripts.drawing.figure import draw, drawing_of_plan, figure_of, why
 from scripts.drawing.fresh import Digests, Drawn, digest_of_files, digest_of_plan
-from scripts.pages.tables import PageTable
 from scripts.pages.text import comment_of, slug, without_places
 from scripts.report.captions import Printed, caption, drawn_cells, printed_of
-from scripts.report.cell_tables import of_cells
 from scripts.report.pictures import PagePicture, picture_of
-from scripts.report.run_time import Fact, fact_of
 
-OF_THE_PAGE = ("experiment", "join", "figures_dir", "report_dir", "strict")  # overrides on which no claim depends
-OF_THE_COMMAND = ("report_dir", "strict", "runner")  # on which no figure depends: it would be drawn again for nothing
+OF_THE_PAGE = (
+    "experiment",
+    "join",
+    "figures_dir",
+    "site_dir",
+    "pages",
+    "strict",
+)  # overrides on which no claim depends
+OF_THE_COMMAND = (
+    "site_dir",
+    "pages",
+    "strict",
+    "runner",
+)  # on which no figure depends: it would be drawn again for nothing
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,6 @@ class Exhibit:
     picture: PagePicture | None = None
     document: Path | None = None
     digests: Digests | None = None
-    tables: list[PageTable] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
     gap: Gap | None = None
 
     @property
@@ -131,7 +138,7 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
         planned = plan([_of_figures(overrides)], composer)[0]
-        return _filled(exhibit, planned, drawn, reading, Path(composed.config.report_dir))
+        return _filled(exhibit, planned, drawn, reading)
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
     except Exception as error:  # any error of a user's policy or bound
@@ -150,22 +157,20 @@ def _title(composed: Composed) -> str:
         return ""
 
 
-def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading, report: Path) -> Exhibit:
-    """The exhibit with caption, figure and tables from stored results. Raises `UserError`, `OSError`."""
+def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading) -> Exhibit:
+    """The exhibit with caption and figure from stored results. Raises `UserError`, `OSError`."""
     places, cells = reading.of(planned)
     drawing = drawing_of_plan(planned, cells)
     seen = cells if drawing is None else drawn_cells(figure_of(planned.composed) or {}, cells)
     exhibit = replace(
         exhibit,
         caption=[*caption(drawing, seen), *([("Left out", planned.left_out)] if planned.left_out else [])],
-        tables=of_cells(exhibit.identifier, cells),
-        facts=[fact_of(stored) for stored in cells],
     )
     if drawing is None:
         return exhibit
     digests = _drawn_now(exhibit, planned, places, drawing, drawn)
     stem = drawn.folder / exhibit.name
-    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words, report)
+    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words)
     return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digests=digests)
 
 

@@ -114,7 +114,7 @@ def test_own_code_reaches_every_process(mine):
         ["experiments.check"],
         ["experiments.claims", "id=below"],
         ["scripts.check_figures", f"baselines_dir={mine}/baselines", f"check_dir={mine}/check", "accept=true"],
-        ["scripts.report", f"report_dir={mine}/report", f"figures_dir={mine}/figures"],
+        ["scripts.site", "pages=papers", f"site_dir={mine}/site", f"figures_dir={mine}/figures"],
     ):
         code, out, err = typed(mine, command, *([] if "claims" in command else own), *more)
         assert (code, err) == (0, ""), (command, out)

@@ -230,15 +230,15 @@ def test_a_footer_without_end_is_damage(stored):
         load(results_dir=stored.parents[1])
 
 
-# ---- the report
+# ---- the site
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 LABELLED = POLICY.replace('name = "mine"', f'name = "mine"\n    label = {HOSTILE!r}\n    citation = {HOSTILE!r}')
 
 
 @pytest.mark.slow
-def test_text_from_yaml_is_text_in_the_report(call, mine):
-    from scripts.report.__main__ import main
+def test_text_from_yaml_is_text_on_the_page(call, mine):
+    from scripts.site.__main__ import main
 
     (mine / "hostile_policy.py").write_text(LABELLED)
     (mine / "policy" / "mine.yaml").write_text("_target_: hostile_policy.Mine\n")
@@ -248,15 +248,15 @@ def test_text_from_yaml_is_text_in_the_report(call, mine):
         "cells: [{instance: c1, policy: [mine, ucb1]}]\n"
         f"figure: {{title: {text}, caption: {text}, note: {text}, panels: [{{title: {text}, instance: c1}}]}}\n"
     )
-    places = [f"results_dir={mine}/results", f"report_dir={mine}/report", f"figures_dir={mine}/figures"]
+    places = [f"results_dir={mine}/results", f"site_dir={mine}/site", f"figures_dir={mine}/figures"]
     words = ["--config-dir", mine, "+experiment=hostile", *places]
     from experiments.running import main as run
 
     made = call(*words, "runner.workers=1", main=run)
     assert made.code == 0, made.err
-    outcome = call(*words, main=main)
+    outcome = call(*words, "pages=papers", main=main)
     assert outcome.code == 0, outcome.err
-    page = "".join(file.read_text() for file in (mine / "report").glob("*.html"))
+    page = "".join(file.read_text() for file in (mine / "site").rglob("*.html"))
     assert "<script>alert(1)" not in page
     assert "<img src=x" not in page
     assert html.escape("<script>alert(1)</script>") in page

@@ -24,7 +24,7 @@ from experiments.cells import QUANTITIES
 from experiments.errors import UserError, nearest
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Scale, Series, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Mark, Panel, Scale, Series, labels
 from scripts.drawing.legend import COUNTERPART_COLOUR, Entry, dashes, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
@@ -91,12 +91,13 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     named = [entry.label for entry in entries.values()]
     return Drawing(
         title=spec.title,
-        caption=_caption(spec, cells, entries),
+        caption=_caption(spec, cells),
         shown=f"mean pseudo-regret against the step, {words.axes(spec.scales)}; shading: {BANDS[spec.band]}",
         rows=rows,
         size=(1.2 + 2.9 * len(spec.panels), 1.5 + 2.3 * len(rows)),
         legend=[label for label in dict.fromkeys([*named, *(bound.label for bound in bounds)]) if label in drawn],
         spare_legend_rows=3,
+        notes={"Unlike scopes": scopes} if (scopes := unlike_scopes(cells)) else {},
     )
 
 
@@ -142,9 +143,9 @@ def _panel(
     return Panel(title if row == 0 else "", x, y, [*marks, *lines], words=ends if row == 0 else ())
 
 
-def _marks(stored: Stored, entry: Entry, spec: Spec) -> list[Series | Band]:
+def _marks(stored: Stored, entry: Entry, spec: Spec) -> list[Mark]:
     t, regret, look, band = stored.t.astype(float), stored.regret, _look(stored, entry, spec.thick), spec.band
-    marks: list[Series | Band] = [Series(t, regret.mean(axis=0), look, entry.label)]
+    marks: list[Mark] = [Series(t, regret.mean(axis=0), look, entry.label)]
     if stored.exact:
         return marks
     if band == "runs":
@@ -177,7 +178,7 @@ def band_of(regret: FloatArray, band: str) -> tuple[FloatArray, FloatArray]:
     return np.maximum(mean - half, 0), mean + half
 
 
-def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]) -> tuple[Axis, Axis]:
+def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Mark]) -> tuple[Axis, Axis]:
     """The axes without the first steps, see `DECADES`."""
     first = horizon / 10**DECADES
     shown = [mark.y[mark.x >= first] for mark in marks if isinstance(mark, Series)]
@@ -186,18 +187,15 @@ def _last_decades(x: Axis, y: Axis, horizon: int, marks: Sequence[Series | Band]
     return replace(x, low=first, high=1.3 * horizon), above
 
 
-def _caption(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[str]:
-    caveats = sorted(
-        {f"{entries[stored.cell.key].label}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
-    )
+def _caption(spec: Spec, cells: Cells) -> list[str]:
     runs = f"T = {words.horizons(cells)}, {words.runs(cells)} runs; mean and {BANDS[spec.band]}"
-    return [runs, *(_share(spec, name, cells) for name in spec.shares), *unlike_scopes(cells), *caveats]
+    return [runs, *(_share(spec, name, cells) for name in spec.shares)]
 
 
 def unlike_scopes(cells: Cells) -> list[str]:
     """The composed budget over the transcript of policies that promise one decision, if others promise the transcript.
 
-    A line of the caption; no line if not both scopes occur.
+    A line of the notes; no line if not both scopes occur.
     """
     scopes = {stored.cell.policy.guarantee.scope for stored in cells}
     if not {Scope.DECISION, Scope.TRANSCRIPT} <= scopes:
@@ -207,7 +205,7 @@ def unlike_scopes(cells: Cells) -> list[str]:
     budgets = [stored.cell.policy.composed_budget(stored.cell.arms, stored.cell.horizon) for stored in single]
     epsilon, delta = max(budgets)
     both = f"ε = {quantity(epsilon)}" + (f" and δ = {delta:g}" if delta else "")
-    return [f"unlike scopes: {names} for one decision, whose budgets add up to {both} over the transcript"]
+    return [f"{names}: for one decision, whose budgets add up to {both} over the transcript"]
 
 
 def _share(spec: Spec, name: str, cells: Cells) -> str:

@@ -2,7 +2,9 @@
 
 kind: laws
 title: above the figure
-law: gauss, beta or truncated_laplace; epsilon, delta: the budget
+law: gauss, beta or truncated_laplace
+epsilon: of the budget
+delta: of the budget
 panels: a list of {title, count, total, mirrored}: F is the law if `total` of `count` rewards are 1 (by default half of
     them), F' the law if one more is 1; `mirrored: false` leaves out the k = floor(count / 8) + 1 of DP-FTPL-Beta
 heights: [values], or [values, differences] for a second row that shows differences from F
@@ -21,7 +23,7 @@ from bandits.exponents import grown
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.errors import UserError, nearest
 from experiments.store.stored import Cells
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, in_rows, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Mark, Panel, Series, in_rows, labels
 from scripts.drawing.numbers import parameter, whole
 from scripts.drawing.spec import read_spec, require_words
 
@@ -98,7 +100,7 @@ def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str) -> Panel
     least, largest = feasible(before.cdf(x), spec.epsilon, spec.delta)
     inside = bool(((after.cdf(x) >= least - 1e-12) & (after.cdf(x) <= largest + 1e-12)).all())
     base = before.cdf(x) if height == "differences" else np.zeros_like(x)
-    marks: list[Series | Band] = [
+    marks: list[Mark] = [
         Band(x, least - base, largest - base, "0.85", label="where F′ may lie"),
         Series(x, before.cdf(x) - base, Look("#0072B2"), "F"),
         Series(x, after.cdf(x) - base, Look("#D55E00", "dashed"), "F′, one more reward is 1"),

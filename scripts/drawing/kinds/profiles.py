@@ -24,7 +24,7 @@ from experiments.errors import UserError, nearest
 from experiments.intervals import Interval
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Mark, Panel, Series, Texts, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.spec import (
     Overlay,
@@ -89,7 +89,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
         shown="above, the share of runs with at most so much; below, how often a run has less than one of another",
         rows=rows,
         size=(1.2 + 4.2 * len(titles), 6.2),
-        legend=labels([panel for row in rows for panel in row]),
+        legend=labels(rows[0]),
     )
 
 
@@ -126,7 +126,7 @@ def _profile(title: str, x: str, first: bool, scores: Sequence[Scores]) -> Panel
     together = np.concatenate([values for one in scores for values in one.values.values()])
     least, most = np.quantile(together[together > 0], [0.001, 0.999])
     grid = np.geomspace(least, most, num=POINTS)
-    marks: list[Series | Band] = []
+    marks: list[Mark] = []
     lines = []
     for one in scores:
         share, low, high = intervals.share_at_most(list(one.values.values()), grid, ERROR)
@@ -142,13 +142,15 @@ def _comparison(title: str, against: str, scores: Sequence[Scores]) -> Panel:
     base = next(one for one in scores if one.policy == against)
     shares = [(_compared(one, base), one) for one in scores if one is not base]
     shares.sort(key=lambda pair: -pair[0].estimate)
-    marks = [Series(np.full(2, 0.5), np.array([-0.6, len(shares) - 0.4]), Look("0.6", "dashed", width=0.8))]
+    marks: list[Mark] = [Series(np.full(2, 0.5), np.array([-0.6, len(shares) - 0.4]), Look("0.6", "dashed", width=0.8))]
     lines = []
     for place, (share, one) in enumerate(shares):
         level = np.full(2, float(place))
         marks.append(Series(np.array([share.low, share.high]), level, Look(one.entry.colour, width=2)))
         marker_only = Look(one.entry.colour, "none", one.entry.marker, marker_size=5)
-        marks.append(Series(np.array([share.estimate]), level[:1], marker_only, one.entry.label))
+        estimate = np.array([share.estimate])
+        marks.append(Series(estimate, level[:1], marker_only))
+        marks.append(Texts(estimate, level[:1], [one.entry.label], "left" if share.estimate < 0.5 else "right"))
         lines.append(
             f"{one.entry.label} has less with probability {share.estimate:.2f} ({share.low:.2f} to {share.high:.2f})"
         )

@@ -9,6 +9,7 @@ in_turn: true draws a start phase that is never left, in which the order of arms
 scales: [log, log], the scales of x and y, linear or log
 curves: columns that distinguish the curves of one policy
 overlays: a list of bounds, see scripts/drawing/spec.py
+ratios: true adds a row in which the curves of a panel are divided by its first exact one, to tell close curves apart
 slopes: a list of {panel, policy, between: [low, high]}, fitted by least squares
 """
 
@@ -56,6 +57,7 @@ class Spec:
     curves: list[str] = field(default_factory=list)
     overlays: list[dict[str, Any]] = field(default_factory=list)
     scales: list[str] = field(default_factory=lambda: ["log", "log"])
+    ratios: bool = False
     slopes: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -137,6 +139,12 @@ class Points:
         mean, low, high = (np.repeat(values, 2) for values in (self.mean, self.low, self.high))
         return Points([*self.cells] * 2, np.array([first, last]), mean, low, high, self.share)
 
+    def divided(self, base: "Points") -> "Points":
+        """These points in units of an exact curve, which must have all their x."""
+        level = dict(zip(base.x.tolist(), base.mean.tolist(), strict=True))
+        units = np.array([level[x] for x in self.x.tolist()])
+        return Points(self.cells, self.x, self.mean / units, self.low / units, self.high / units, self.share)
+
     def slope(self, low: float, high: float) -> intervals.Interval:
         """Least-squares slope of log(mean) in log(x) over [low, high] and its 95 % interval (Student's)."""
         chosen = (self.x >= low * (1 - 1e-9)) & (self.x <= high * (1 + 1e-9))
@@ -214,6 +222,9 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     number_of_labels = len({curve.entry for of_panel in points for curve in of_panel})
     panels = [_panel(spec, number, of_panel, bounds, number_of_labels) for number, of_panel in enumerate(points)]
     rows = in_rows(panels, columns := even_columns(len(panels)))
+    if spec.ratios:
+        below = [_ratios(panel, of_panel, number_of_labels) for panel, of_panel in zip(panels, points, strict=True)]
+        rows = [row for pair in zip(rows, in_rows(below, columns), strict=True) for row in pair]
     drawn = Cells.of(curve.cells for of_panel in points for curve in of_panel.values())
     return Drawing(
         title=spec.title,
@@ -250,6 +261,20 @@ def _panel(
         legend="best" if spec.slopes else None,
         words=lines,
     )
+
+
+def _ratios(panel: Panel, points: Mapping[_Curve, Points], number_of_labels: int) -> Panel:
+    """The panel below a `panel`. Raises `UserError` if no curve there is exact, or the first lacks an x of another."""
+    exact = [(curve.entry.label, drawn) for curve, drawn in points.items() if curve.exact]
+    if not exact:
+        raise UserError(f"figure.ratios: no curve of the panel {panel.title} is exact")
+    (label, base), *_ = exact
+    if not all(set(drawn.x) <= set(base.x) for drawn in points.values()):
+        raise UserError(f"figure.ratios: {label} has fewer points than others in the panel {panel.title}")
+    divided = {curve: drawn.divided(base) for curve, drawn in points.items()}
+    entries = dict.fromkeys(curve.entry for curve in points)
+    marks = [mark for entry in entries for mark in _marks(divided, entry, number_of_labels // 2)]
+    return Panel(f"divided by {label}", panel.x, Axis("ratio"), marks)
 
 
 def _marks(points: Mapping[_Curve, Points], entry: Entry, middle: int) -> list[Series]:

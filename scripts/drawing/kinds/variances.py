@@ -2,7 +2,8 @@
 
 kind: variances
 title: above the figure
-epsilon, or rho of zCDP: of the whole sequence of sums, with Laplace or with normal noise
+epsilon: of the whole sequence of sums, with Laplace noise
+rho: of zCDP in place of it, with normal noise
 panels: a list of {title, shows, items}: `sums` shows the variance of each sum of 1 to `items` items, `mean` shows the
     mean over all sums, for trees that are made for 2, 4, 8, ... up to `items` items
 """

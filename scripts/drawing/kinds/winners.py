@@ -8,24 +8,26 @@ promise: {scope: ..., delta: ...}, the guarantee required of every policy; witho
     epsilon
 epsilons: the epsilons of that promise
 
-At every horizon and epsilon there is a mark in the colour of the recommended policy of the least risk: 95 % quantile
-and mean. It is pale if others are recommended too, see experiments/contests.py. With a promise, every policy takes
-part whose guarantee implies it, at the largest of its epsilons for which that is so.
+Each field, a horizon and an epsilon, has the name and the colour of the recommended policy of the least risk: 95 %
+quantile and mean. It is pale if others are recommended too, see experiments/contests.py. With a promise, every policy
+takes part whose guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
 from experiments.contests import contest, entitled, standings
 from experiments.errors import UserError
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
-from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels
-from scripts.drawing.legend import Entry, legend, marker
+from scripts.drawing.drawing import Axis, Band, Drawing, Panel, Texts, even_columns, in_rows
+from scripts.drawing.legend import Entry, legend
+from scripts.drawing.numbers import parameter
 from scripts.drawing.spec import (
     Promise,
     measured,
@@ -36,8 +38,9 @@ from scripts.drawing.spec import (
     shown_in_panel,
 )
 
-SIZE = 9  # of a mark, in points
-PALE = 0.3
+FIELD = (1.05, 0.34)  # inches, with room for a name in two lines
+HALF = 0.48  # of a field: a line stays free between two
+CLEAR, PALE = 0.65, 0.2  # opacity of fields; black text is readable on both
 
 
 class Win(NamedTuple):
@@ -103,7 +106,7 @@ def _place(stored: Stored) -> tuple[int, float]:
 
 
 def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]) -> Drawing:
-    """A panel for each condition: a mark at each horizon and epsilon, of the policy that wins. Raises `UserError`."""
+    """A panel for each condition: a field at each horizon and epsilon, of the policy that wins. Raises `UserError`."""
     spec = read_spec(Spec, config)
     require_columns(spec.panels, [], cells)
     rivals = [_private(shown_in_panel(panel, cells)) for panel in spec.panels]
@@ -113,19 +116,22 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
         if not of_panel:
             raise UserError(f"figure.panels: no two private policies of the panel {panel} share horizon and epsilon")
     entries = legend(_private(cells), rivals, colours, words.label_of, _place)
-    looks = _looks(entries[win.best.cell.key] for of_panel in won for win in of_panel)
-    panels = [
-        _panel(panel["title"], of_panel, entries, looks) for panel, of_panel in zip(spec.panels, won, strict=True)
-    ]
-    rows = in_rows(panels, columns := even_columns(len(panels)))
+    panels = [_panel(panel["title"], of_panel, entries) for panel, of_panel in zip(spec.panels, won, strict=True)]
+    rows = in_rows(panels, columns := even_columns(len(panels), widest=2))
+    width, height = (size * most for size, most in zip(FIELD, _most_fields(panels), strict=True))
     return Drawing(
         title=spec.title,
-        caption=[f"{words.runs(cells)} runs; pale: others are recommended too", *_not_run(places, entries)],
-        shown=f"the policy of the least risk ({QUANTITIES[spec.value]}) at each horizon and ε, logarithmic axes",
+        caption=[f"{words.runs(cells)} runs; pale: others are recommended too"],
+        shown=f"the policy of the least risk ({QUANTITIES[spec.value]}) at each horizon and ε",
         rows=rows,
-        size=(1.2 + 2.4 * columns, 0.6 + 2.6 * len(rows)),
-        legend=labels(panels),
+        size=(0.5 + (0.5 + width) * columns, 0.5 + (0.6 + height) * len(rows)),
+        notes={"Not run": missing} if (missing := _not_run(places, entries)) else {},
     )
+
+
+def _most_fields(panels: Sequence[Panel]) -> tuple[int, int]:
+    """How many fields the largest panel has along x, and along y."""
+    return max(len(panel.x.names) for panel in panels), max(len(panel.y.names) for panel in panels)
 
 
 def _not_run(places: Sequence[Mapping[tuple[int, float], Cells]], entries: Mapping[str, Entry]) -> list[str]:
@@ -136,39 +142,36 @@ def _not_run(places: Sequence[Mapping[tuple[int, float], Cells]], entries: Mappi
         for (horizon, _), rivals in of_panel.items()
         for stored in rivals
     )
-    missing = words.not_run(run, "panels")
-    return [f"not run: {'; '.join(missing)}"] if missing else []
+    return words.not_run(run, "panels")
 
 
-def _looks(winners: Iterable[Entry]) -> dict[Entry, Look]:
-    """A look for each winner; labels of one colour differ in their markers, the first is a square, as it fills best."""
-    looks: dict[Entry, Look] = {}
-    for entry in dict.fromkeys(winners):
-        number = sum(other.colour == entry.colour for other in looks)
-        shape = marker((number + 1) % 2 if number < 2 else number)
-        looks[entry] = Look(entry.colour, "none", shape, marker_size=SIZE)
-    return looks
-
-
-def _panel(title: str, wins: Sequence[Win], entries: Mapping[str, Entry], looks: Mapping[Entry, Look]) -> Panel:
-    groups: dict[tuple[Entry, bool], list[Win]] = {}
-    for win in wins:
-        groups.setdefault((entries[win.best.cell.key], win.clear), []).append(win)
-    marks = []
-    for (entry, clear), of_entry in sorted(groups.items(), key=lambda group: not group[0][1]):
-        x = np.array([win.horizon for win in of_entry], dtype=float)
-        y = np.array([win.epsilon for win in of_entry])
-        marks.append(Series(x, y, looks[entry] if clear else replace(looks[entry], opacity=PALE), entry.label))
-    horizons, epsilons = [win.horizon for win in wins], [win.epsilon for win in wins]
-    lines = [
-        f"{entry.label} at {', '.join(f'T = {win.horizon:g}, ε = {win.epsilon:g}' for win in of_entry)}"
-        + ("" if clear else ", not clearly")
-        for (entry, clear), of_entry in groups.items()
+def _panel(title: str, wins: Sequence[Win], entries: Mapping[str, Entry]) -> Panel:
+    horizons = sorted({win.horizon for win in wins})
+    epsilons = sorted({win.epsilon for win in wins})
+    x = np.array([horizons.index(win.horizon) for win in wins], dtype=float)
+    y = np.array([epsilons.index(win.epsilon) for win in wins], dtype=float)
+    won = [entries[win.best.cell.key] for win in wins]
+    fields = [
+        Band(*_field(*place), entry.colour, CLEAR if win.clear else PALE)
+        for place, entry, win in zip(zip(x, y, strict=True), won, wins, strict=True)
     ]
+    names = [entry.label.replace(", ", ",\n") for entry in won]
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for entry, win in zip(won, wins, strict=True):
+        groups.setdefault((entry.label, win.clear), []).append(f"T = {win.horizon:g}, ε = {win.epsilon:g}")
     return Panel(
         title,
-        Axis("T", "log", low=min(horizons) / 3, high=max(horizons) * 3, decades_only=True),
-        Axis("ε", "log", low=min(epsilons) / 2, high=max(epsilons) * 2, decades_only=True),
-        marks,
-        words=lines,
+        Axis("T", low=-0.5, high=len(horizons) - 0.5, names=[parameter(horizon) for horizon in horizons]),
+        Axis("ε", low=-0.5, high=len(epsilons) - 0.5, names=[parameter(epsilon) for epsilon in epsilons]),
+        [*fields, Texts(x, y, names)],
+        words=[
+            f"{label} at {', '.join(there)}{'' if clear else ', not clearly'}"
+            for (label, clear), there in groups.items()
+        ],
     )
+
+
+def _field(x: float, y: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The rectangle around a place, as a band: its x, and its lower and upper edge."""
+    sides = np.array([-HALF, HALF])
+    return x + sides, np.full(2, y - HALF), np.full(2, y + HALF)

@@ -73,7 +73,8 @@ function axis(title, log, values) {
  * Draw a chart in a place; hovering shows the field `tip` of the nearest mark, a click calls `chosen` with `cell`.
  * @param {HTMLElement} place
  * @param {any} spec of Vega-Lite, without size and look
- * @param {{name: string, words: string, height: number, chosen?: (cell: number) => void}} about
+ * @param {{name: string, words: string, height: number, exported?: any, chosen?: (cell: number) => void}} about `exported` is the chart in
+ *   files, which have no page around them
  */
 async function draw(place, spec, about) {
   const tip = make("div", { class: "tip", hidden: true, "aria-hidden": "true" });
@@ -110,19 +111,24 @@ async function draw(place, spec, about) {
       if (typeof datum?.cell === "number") chosen(datum.cell);
     });
   }
+  const whole = async () => {
+    if (about.exported === undefined) return view;
+    const other = await library.vegaEmbed(make("div", {}), { ...full, ...about.exported }, { renderer: "canvas", actions: false, expressionFunctions: { inWords: parameter } });
+    return other.view;
+  };
   const drawn = box.querySelector("canvas"); // thousands of points would be slow as elements
   drawn?.setAttribute("role", "img");
   drawn?.setAttribute("aria-label", about.words);
   return make(
     "span",
     { class: "exports" },
-    make("button", { type: "button", onclick: async () => save(`${about.name}.svg`, "image/svg+xml", await view.toSVG()) }, "SVG"),
+    make("button", { type: "button", onclick: async () => save(`${about.name}.svg`, "image/svg+xml", await (await whole()).toSVG()) }, "SVG"),
     make(
       "button",
       {
         type: "button",
         onclick: async () => {
-          const canvas = await view.toCanvas(2);
+          const canvas = await (await whole()).toCanvas(2);
           canvas.toBlob((/** @type {Blob} */ blob) => save(`${about.name}.png`, "image/png", blob));
         },
       },
@@ -145,4 +151,15 @@ function legendOf(colours) {
   });
   const domain = [...colours.keys()];
   return { domain, colours: [...colours.values()].map(shownColour), dashes };
+}
+
+/**
+ * A piece of a line.
+ * @param {string} colour
+ * @param {number[]} dash
+ */
+function sample(colour, dash) {
+  const piece = make("span", { class: "sample", "aria-hidden": "true" });
+  piece.innerHTML = `<svg viewBox="0 0 44 8" width="44" height="8"><path d="M0 4H44" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${dash.join(" ")}"/></svg>`;
+  return piece;
 }

@@ -3,6 +3,9 @@
 const MOST_CURVES = 30;
 const EVERYTHING = "all";
 const ANY = "any";
+const IN_TURN = 50; // steps in which a policy may pull every arm in turn
+const LINEAR = 0.8; // of its largest regret a step: below, a curve has left the diagonal
+const BEFORE = 3; // times earlier than the first curve leaves it, a chart against time begins
 const BOUND_DASHES = [[1, 4], [6, 6], [2, 6, 6, 6]];
 
 /** @typedef {{label: string, colour: string, cell: number, x: number, y: number, low: number | null, high: number | null, tip: string}} Point */
@@ -157,24 +160,28 @@ function linesOf(results, shown) {
   const { x, cells, facets } = shown;
   const several = valuesOf(results, "epsilon", cells).length > 1 && x !== "epsilon";
   const open = facets.filter((of) => of.chosen === ANY && (x === "t" || valuesOf(results, of.name, cells).length < valuesOf(results, x, cells).length));
-  /** @type {Map<string, {label: string, colour: string, cells: number[]}>} */
+  /** @type {Map<string, {label: string, row: string, column: string, colour: string, cells: number[]}>} */
   const lines = new Map();
-  for (const cell of cells) {
+  const at = (/** @type {number} */ cell) => (x === "t" ? 0 : results.column(x, cell));
+  const named = cells.map((cell) => {
     const epsilon = results.column("epsilon", cell);
-    const said = [
-      results.fact("variant", cell),
-      ...(several && epsilon !== undefined ? [`ε = ${parameter(epsilon)}`] : []),
-      ...open.map(({ name }) => `${titleOf(name)} ${parameter(results.column(name, cell))}`),
-      ...(results.exact(cell) ? ["exact"] : []),
-    ];
-    let label = said.join(", ");
-    const at = (/** @type {number} */ of) => (x === "t" ? 0 : results.column(x, of));
-    const twin = lines.get(label)?.cells.find((other) => at(other) === at(cell));
-    if (twin !== undefined) {
-      const delta = results.column("delta", cell);
-      label += results.column("delta", twin) === delta ? `, cell ${results.keys[cell]}` : `, δ = ${parameter(delta)}`;
-    }
-    const line = lines.get(label) ?? { label, colour: results.content.colours[results.fact("colour", cell)] ?? "0.55", cells: [] };
+    const column = several && epsilon !== undefined ? parameter(epsilon) : "";
+    const first = results.fact("variant", cell);
+    const others = [...open.map(({ name }) => `${titleOf(name)} ${parameter(results.column(name, cell))}`), ...(results.exact(cell) ? ["exact"] : [])];
+    return { cell, column, first, others, place: [first, column, ...others, at(cell)].join("|"), delta: results.column("delta", cell) };
+  });
+  /** @type {Map<string, Set<any>>} */
+  const deltas = new Map();
+  for (const { place, delta } of named) deltas.set(place, (deltas.get(place) ?? new Set()).add(delta));
+  const unlike = new Set(named.filter(({ place }) => (deltas.get(place)?.size ?? 0) > 1).map(({ first }) => first));
+  for (const { cell, column, first, others, delta } of named) {
+    const budget = column === "" ? [] : [`ε = ${column}`];
+    const more = unlike.has(first) ? [...others, `δ = ${parameter(delta)}`] : others;
+    const plain = [first, ...budget, ...more].join(", ");
+    const twin = lines.get(plain)?.cells.some((other) => at(other) === at(cell));
+    const rest = twin ? [...more, `cell ${results.keys[cell]}`] : more;
+    const [label, row] = [[first, ...budget, ...rest].join(", "), [first, ...rest].join(", ")];
+    const line = lines.get(label) ?? { label, row, column, colour: results.content.colours[results.fact("colour", cell)] ?? "0.55", cells: [] };
     line.cells.push(cell);
     lines.set(label, line);
   }
@@ -273,10 +280,72 @@ function boundsOf(results, shown) {
 }
 
 /**
+ * The points of private policies, which part last, unless there are none.
+ * @param {Results} results
+ * @param {Point[]} points
+ */
+function parting(results, points) {
+  const hidden = points.filter(({ cell }) => results.guarantee(cell).epsilon !== null);
+  return hidden.length > 0 ? hidden : points;
+}
+
+/**
+ * Where a chart against time begins: somewhat before the first curve leaves the diagonal, on which all are linear.
+ * @param {{label: string, x: number, y: number}[]} points in order of x for each label
+ */
+function startOf(points) {
+  /** @type {Map<string, {x: number, slope: number}[]>} */
+  const curves = new Map();
+  for (const { label, x, y } of points) if (x >= IN_TURN) curves.set(label, [...(curves.get(label) ?? []), { x, slope: y / x }]);
+  const leaves = [...curves.values()].map((curve) => {
+    const top = Math.max(...curve.map(({ slope }) => slope));
+    const summit = curve.findIndex(({ slope }) => slope === top);
+    return curve.find(({ slope }, place) => place > summit && slope < LINEAR * top)?.x ?? Infinity;
+  });
+  const first = Math.min(...leaves);
+  return first < Infinity ? first / BEFORE : 0;
+}
+
+/**
+ * The texts, by themselves, without the parts between commas that all have; the first part stays.
+ * @param {string[]} texts
+ */
+function withoutShared(texts) {
+  const parts = new Map(texts.map((text) => [text, (text.match(/(?:\([^()]*\)|[^,]|,(?! ))+/g) ?? [text]).map((part) => part.trim())]));
+  const shared = (/** @type {string} */ part) => parts.size > 1 && [...parts.values()].every((all) => all.slice(1).includes(part));
+  return new Map([...parts].map(([text, all]) => [text, all.filter((part, place) => place === 0 || !shared(part)).join(", ")]));
+}
+
+/**
+ * The legend as a grid: a row for each policy, a column for each ε, and a row for each bound.
+ * @param {{label: string, row: string, column: string, colour: string}[]} lines
+ * @param {string[]} bounds
+ */
+function legendGrid(lines, bounds) {
+  const known = legendOf(new Map(lines.map(({ label, colour }) => [label, colour])));
+  const columns = [...new Set(lines.map(({ column }) => column))].filter((column) => column !== "");
+  const names = withoutShared([...new Set(lines.map(({ row }) => row))]);
+  const width = Math.max(1, columns.length);
+  const line = (/** @type {string} */ label) => sample(known.colours[known.domain.indexOf(label)], known.dashes[known.domain.indexOf(label)]);
+  const rows = [...names].map(([row, name]) => {
+    const own = lines.filter((of) => of.row === row);
+    const alone = own.find(({ column }) => column === "");
+    const entries = alone ? [make("td", { colspan: String(width) }, line(alone.label))] : columns.map((column) => {
+      const there = own.find((of) => of.column === column);
+      return make("td", {}, there ? line(there.label) : "");
+    });
+    return make("tr", {}, make("th", { scope: "row" }, name), ...entries);
+  });
+  const bounded = bounds.map((name, place) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { colspan: String(width) }, sample(pageColour("soft"), BOUND_DASHES[place % BOUND_DASHES.length]))));
+  const head = columns.length > 0 ? [make("thead", {}, make("tr", {}, make("td", {}), ...columns.map((column) => make("th", { scope: "col" }, `ε\u00a0=\u00a0${column}`))))] : [];
+  return make("table", { class: "legend" }, ...head, make("tbody", {}, ...rows, ...bounded));
+}
+
+/**
  * The chart in the words of Vega-Lite.
  * @param {Point[]} points
  * @param {ReturnType<typeof boundsOf>} bounds
- * @param {{x: string, value: string, title: string, logX: boolean, logY: boolean, width: number}} about
+ * @param {{x: string, value: string, title: string, logX: boolean, logY: boolean, width: number, legend?: boolean}} about
  */
 function chartOf(points, bounds, about) {
   const known = legendOf(new Map(points.map((point) => [point.label, point.colour])));
@@ -285,7 +354,8 @@ function chartOf(points, bounds, about) {
   const domain = [...known.domain, ...bounded];
   const colours = [...known.colours, ...bounded.map(() => pageColour("soft"))];
   const dashes = [...known.dashes, ...bounded.map((_, place) => BOUND_DASHES[place % BOUND_DASHES.length])];
-  const legend = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), symbolType: "stroke", symbolOpacity: 1 };
+  const below = { title: null, orient: "bottom", columns: Math.max(1, Math.floor(about.width / 330)), labelLimit: Math.min(420, about.width - 60), symbolType: "stroke", symbolOpacity: 1 };
+  const legend = about.legend ? below : null;
   const colour = { field: "label", type: "nominal", scale: { domain, range: colours }, legend, sort: null };
   const dash = { field: "label", type: "nominal", scale: { domain, range: dashes }, legend, sort: null };
   const xs = points.map((point) => point.x);
@@ -411,6 +481,7 @@ async function showCurves(results, state, place) {
   const log = { x: (state.sx ?? (x === "t" || spread(results, shown) ? "log" : "linear")) === "log", y: (state.sy ?? "log") === "log" };
   const band = state.band ?? "interval";
   const chartPlace = make("div", { class: "chart", id: "chart" });
+  const legendPlace = make("div", { id: "legend" });
   const exports = make("span", {});
   const table = tableOfCurves(results, shown, lines);
   const file = `${source.name.replace(/\W+/g, "-")}-${value}-against-${x}`;
@@ -425,6 +496,7 @@ async function showCurves(results, state, place) {
       selectOne("band", "Shading", [{ value: "interval", text: "95 % interval of the mean" }, { value: "quantiles", text: "5 % to 95 % of runs" }, { value: "none", text: "none" }], band),
       selectOne("sx", "Scale across", scales, log.x ? "log" : "linear"),
       selectOne("sy", "Scale upwards", scales, log.y ? "log" : "linear"),
+      x === "t" ? selectOne("from", "Begins", [{ value: "", text: "where curves part" }, { value: "first", text: "at the first step" }], state.from ?? "") : null,
       shown.epsilons.length > 1 ? selectSeveral("epsilon", "ε", shown.epsilons.map((word) => ({ value: word, text: parameter(JSON.parse(word)) })), shown.tickedEpsilons) : null,
       selectSeveral("policies", "Policies", shown.variants.map((text) => ({ value: text, text })), shown.tickedVariants),
     ),
@@ -433,6 +505,7 @@ async function showCurves(results, state, place) {
     left > 0 ? make("p", { class: "note" }, `${MOST_CURVES} of ${MOST_CURVES + left} curves are drawn; choose fewer policies or values of ε.`) : "",
     lines.length === 0 ? make("p", {}, "Nothing is stored for this choice.") : "",
     chartPlace,
+    legendPlace,
     make("p", { class: "tools" }, exports, csvButton("CSV of the table", file, () => table), x === "t" ? csvButton("CSV of all points", `${file}-points`, () => tableOfPoints(results, lines)) : null),
     cellPanel(results, state) ?? "",
     tableOf(table),
@@ -440,11 +513,15 @@ async function showCurves(results, state, place) {
   );
   if (lines.length === 0) return;
   const plain = lines.flatMap((line) => pointsOf(results, line, x, value, band));
-  const points = [...plain, ...lines.flatMap((line) => levelOf(results, line, x, value, plain.map((point) => point.x)))];
+  const start = x === "t" && state.from !== "first" ? startOf(parting(results, plain)) : -Infinity;
+  const points = [...plain, ...lines.flatMap((line) => levelOf(results, line, x, value, plain.map((point) => point.x)))].filter((point) => point.x >= start);
+  const bounds = boundsOf(results, shown).filter((point) => point.x >= start);
   const title = results.content.quantities[value] ?? value;
   const words = `${x === "t" ? "Mean regret" : title} against ${titleOf(x)} for ${lines.map(({ label }) => label).join("; ")}. The numbers are in the table below.`;
-  const spec = chartOf(points, boundsOf(results, shown), { x, value, title: x === "t" ? "mean regret" : title, logX: log.x, logY: log.y, width: chartPlace.clientWidth });
-  exports.replaceChildren(await draw(chartPlace, spec, { name: file, words, height: chartPlace.clientWidth < 500 ? 300 : 420, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
+  const about = { x, value, title: x === "t" ? "mean regret" : title, logX: log.x, logY: log.y, width: chartPlace.clientWidth };
+  const exported = chartOf(points, bounds, { ...about, legend: true });
+  legendPlace.replaceChildren(legendGrid(lines, [...new Set(bounds.map(({ label }) => label))]));
+  exports.replaceChildren(await draw(chartPlace, chartOf(points, bounds, about), { name: file, words, exported, height: chartPlace.clientWidth < 500 ? 300 : 420, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
 }
 
 /**

@@ -48,6 +48,9 @@ async function start() {
     clearTimeout(waiting);
     waiting = window.setTimeout(again, 150);
   });
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("details.whole")) folded.setAttribute("open", "");
+  });
   await again();
   performance.mark("first picture");
   Object.assign(window, { results }); // for whoever wants to ask more in the console

@@ -1,5 +1,7 @@
 // Two policies: the ratio of their means in every setting that both have, with its interval.
 
+const FEW = 20; // settings: a longer table is folded
+
 /** @typedef {{above: number, below: number, setting: string, instance: string, ratio: Interval, winner: string}} Pair */
 
 /**
@@ -116,16 +118,18 @@ async function showPair(results, state, place) {
   put(
     place,
     form,
+    make("h2", {}, `${firstName} and ${second}`),
     make("p", { class: "answer", id: "answer" }, make("strong", {}, `${more} has ${quantity(mean < 1 ? 1 / mean : mean)} times the ${measured} of ${less}`), ` (geometric mean over ${positive.length} ${positive.length === 1 ? "setting" : "settings"}${instance === "" ? "" : ` on ${instance}`}; ${quantity(Math.min(...factors))} to ${quantity(Math.max(...factors))} times). ${firstName} has less in ${wins("first")}, ${second} in ${wins("second")}, and ${wins("not told apart")} are not told apart.`),
     promises(results, pairs) ?? "",
+    winnersLegend(firstName, second),
     chartPlace,
     drawn.length < pairs.length ? make("p", { class: "note" }, `${drawn.length} of ${pairs.length} settings are drawn; the table has all.`) : "",
     make("p", { class: "tools" }, exports, csvButton("CSV", "two-policies", () => table)),
     cellPanel(results, state) ?? "",
-    tableOf(table),
+    pairs.length > FEW ? make("details", { class: "whole" }, make("summary", {}, `All ${pairs.length} settings`), make("div", {}, tableOf(table))) : tableOf(table),
     origins([...commandsOf(results, pairs[0].above), ...commandsOf(results, pairs[0].below).slice(0, 1)], [results.fact("citation", pairs[0].above), results.fact("citation", pairs[0].below), results.content.citation]),
   );
-  exports.replaceChildren(await draw(chartPlace, ratioChart(drawn, firstName, second), { name: "two-policies", words: `Ratio of ${firstName} to ${second} in ${drawn.length} settings, with 95 % intervals. The numbers are in the table below.`, height: 22 * drawn.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
+  exports.replaceChildren(await draw(chartPlace, ratioChart(drawn, firstName, second, false), { name: "two-policies", exported: ratioChart(drawn, firstName, second), words: `Ratio of ${firstName} to ${second} in ${drawn.length} settings, with 95 % intervals. The numbers are in the table below.`, height: 22 * drawn.length + 10, chosen: (cell) => changeState({ cell: results.keys[cell] }) }));
 }
 
 /**
@@ -172,8 +176,9 @@ function pairTable(results, pairs, first, second) {
  * @param {Pair[]} pairs
  * @param {string} first
  * @param {string} second
+ * @param {boolean} legend whether it has a legend of its own, as in files
  */
-function ratioChart(pairs, first, second) {
+function ratioChart(pairs, first, second, legend = true) {
   const positive = pairs.filter((pair) => pair.ratio.estimate > 0);
   const shared = positive.length > 1 ? sharedWords(positive.map(({ setting }) => setting)) : "";
   const values = positive.map(({ above, setting, ratio, winner }) => ({
@@ -186,9 +191,10 @@ function ratioChart(pairs, first, second) {
     tip: `${setting}\n${withInterval(ratio)}`,
   }));
   const numbers = [1, ...values.flatMap(({ low, high }) => [low, high])];
-  const x = { type: "quantitative", scale: { type: "log", nice: false, domain: [Math.min(...numbers) / 1.1, Math.max(...numbers) * 1.1] }, axis: axis("first / second, 95 % interval", true, numbers) };
-  const domain = [`${first} less`, `${second} less`, "not told apart"];
-  const color = { field: "winner", type: "nominal", scale: { domain, range: [shownColour("#0072B2"), shownColour("#D55E00"), pageColour("soft")] }, legend: { title: null, orient: "top", columns: innerWidth < 600 ? 1 : 3, labelLimit: 300 } };
+  const x = { type: "quantitative", scale: { type: "log", nice: false, domain: [Math.min(...numbers) / 1.1, Math.max(...numbers) * 1.1] }, axis: { ...axis(innerWidth < 600 ? "first / second" : "first / second, 95 % interval", true, numbers), orient: "top" } };
+  const known = winnersOf(first, second);
+  const shown = legend ? { title: null, orient: "top", columns: innerWidth < 600 ? 1 : 3, labelLimit: 300 } : null;
+  const color = { field: "winner", type: "nominal", scale: { domain: [...known.keys()], range: [...known.values()] }, legend: shown };
   return {
     data: { values },
     layer: [
@@ -197,6 +203,25 @@ function ratioChart(pairs, first, second) {
       { mark: { type: "point", filled: true, size: 60, aria: false, cursor: "pointer" }, encoding: { y: settings(values), x: { ...x, field: "ratio" }, color, tooltip: { field: "tip" } } },
     ],
   };
+}
+
+/**
+ * Who has less, in words, and its colour.
+ * @param {string} first
+ * @param {string} second
+ */
+function winnersOf(first, second) {
+  return new Map([[`${first} less`, shownColour("#0072B2")], [`${second} less`, shownColour("#D55E00")], ["not told apart", pageColour("soft")]]);
+}
+
+/**
+ * The legend above the chart, whose words wrap on a phone.
+ * @param {string} first
+ * @param {string} second
+ */
+function winnersLegend(first, second) {
+  const entries = [...winnersOf(first, second)].map(([words, colour]) => make("li", {}, sample(colour, [1, 0]), ` ${words}`));
+  return make("ul", { class: "legend" }, ...entries);
 }
 
 /** @param {string[]} texts what all begin with, up to a comma */

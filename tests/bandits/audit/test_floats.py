@@ -1,4 +1,4 @@
-"""The statements of docs/floats.md about doubles, computed."""
+"""The statements of floats.md about doubles, computed."""
 
 import math
 import re
@@ -9,7 +9,7 @@ import pytest
 from bandits.audit.floats import floor_delta, reach, shares_of_low_bits
 from experiments.config.compose import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "floats.md").read_text()
+PAGE = (REPOSITORY / "bandits" / "audit" / "floats.md").read_text()
 
 
 def test_the_page_shows_what_its_lines_print(capsys):

@@ -13,8 +13,9 @@ from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
 from scripts import privacy
+from scripts.site.pages.privacy import pages
 
-README = (REPOSITORY / "README.md").read_text()
+README = (REPOSITORY / "docs" / "your_own.md").read_text()
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
 
 
@@ -140,11 +141,12 @@ def test_every_policy_is_audited():
     assert audited == set(Composer().choices("policy"))
 
 
-def test_the_page_is_that_of_the_stored_rows():
+def test_the_page_of_the_site_is_that_of_the_stored_rows():
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
-    assert privacy.PAGE.read_text(encoding="utf-8") == privacy.privacy_page(rows)
-    assert len(rows) == len(table.cases(table.AUDITS))
+    (page,) = pages()
+    assert page.text == privacy.privacy_page(rows, privacy.audit_table(rows).html)
+    assert page.text.count('<tr><td class="code"><code>') == len(rows) == len(table.cases(table.AUDITS))
 
 
 @pytest.mark.slow

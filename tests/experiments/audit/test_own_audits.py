@@ -21,7 +21,7 @@ from experiments.audit.reaction import Reaction
 from experiments.config.compose import REPOSITORY
 from scripts import privacy
 
-README = (REPOSITORY / "README.md").read_text()
+README = (REPOSITORY / "docs" / "your_own.md").read_text()
 NOISE = 'rng.laplace(scale=1 / self.epsilon, size=len(state["sums"]))'
 
 

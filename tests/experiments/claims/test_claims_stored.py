@@ -1,5 +1,6 @@
 """Verdicts on the committed results, and what is generated from them."""
 
+import html
 import re
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises, written
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
-from scripts.docs import __main__ as docs
-from scripts.docs.__main__ import worst_failures
+from scripts import docs
+from scripts.docs import worst_failures
+from scripts.site.pages.claims import claims_page
+from scripts.site.pages.errata import errata_page
 
 pytestmark = pytest.mark.slow
 
@@ -174,11 +177,22 @@ def wrong(form, factor):
 def test_the_readme_is_current(verdicts):
     text = docs.README.read_text()
     assert docs.replaced(docs.README, "claims", docs.readme_part(verdicts)) == text, "python -m scripts.docs"
-    assert docs.CLAIMS.read_text() == docs.claims_page(verdicts), "python -m scripts.docs"
 
 
-def test_the_errata_page_is_current():
-    assert docs.ERRATA.read_text() == docs.errata_page(errata()), "python -m scripts.docs"
+def test_the_page_of_claims_has_each_with_its_evidence(verdicts):
+    text = html.unescape(claims_page(verdicts))
+    for verdict in verdicts:
+        assert f'id="claim-{verdict.id}"' in text
+        for said in (verdict.claim, verdict.evidence, verdict.shown, verdict.power, verdict.note, verdict.where):
+            assert said in text, verdict.id
+
+
+def test_the_page_of_errata_has_each_whole():
+    text = errata_page(errata())
+    for erratum in errata():
+        section = text.partition(f"\n### {erratum.id}\n")[2].partition("\n### ")[0]
+        for said in (erratum.where, erratum.printed, erratum.finding, erratum.matters, erratum.shown_by):
+            assert said in section, erratum.id
 
 
 def test_tests_that_show_errata_exist():

@@ -108,7 +108,7 @@ def test_tables_are_equal(folder, loose, table):
 
 def test_a_reader_of_parquet_reads_a_cell_as_the_reference_says(folder):
     """It finds the rows of a cell by its key, and its footer."""
-    (example,) = re.findall(r"```py\n(.*?)```", (REPOSITORY / "docs" / "reference.md").read_text(), re.DOTALL)
+    (example,) = re.findall(r"```py\n(.*?)```", (REPOSITORY / "docs" / "results.md").read_text(), re.DOTALL)
     assert "results/c1/regret.parquet" in example
     namespace = {}
     exec(example.replace("results/c1", f"{folder}/c1"), namespace)  # what the reference says

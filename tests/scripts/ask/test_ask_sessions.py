@@ -10,7 +10,7 @@ import time
 import pytest
 
 from bandits.exact.two_arms import TwoArms
-from tests.scripts.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 
 BEST = "/?goal=best_arm&means=0.3%2C0.5&users=200&epsilon=1&runs=60"
 LONG = "/?goal=best_arm&arms=100&rate=0.3&gap=0.01&users=3000000&epsilon=1&runs=1e5"

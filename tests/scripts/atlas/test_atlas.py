@@ -21,6 +21,7 @@ from scripts.atlas import __main__ as command
 from scripts.atlas.choice import Field, Notes
 from scripts.atlas.page import atlas_page
 from scripts.pages.prices import Trust, geometric_mean, priced, trust_of
+from scripts.site.pages.atlas import pages
 from tests.scripts.drawing.test_winners import made_up
 
 
@@ -276,23 +277,23 @@ def test_the_page_has_median_mean_and_quantile(cells):
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["join=dp_se"], ["results_dir=elsewhere"], ["horizon=1e4"]])
-def test_the_published_page_shows_what_is_published(words, monkeypatch):
+@pytest.mark.parametrize("words", [[], ["join=dp_se"], ["results_dir=elsewhere"]])
+def test_a_page_needs_a_file(words, monkeypatch):
+    line = SimpleNamespace(plans=lambda: [None, None], jobs=[[]], composer=None, config=None)
+    monkeypatch.setattr(command, "read_command_line", lambda: line)
     monkeypatch.setattr(sys, "argv", ["atlas", *words])
-    with pytest.raises(UserError, match=r"page: missing; docs/atlas\.md is for published results"):
+    with pytest.raises(UserError, match=r"page: missing; give page=FILE"):
         command.main()
 
 
-def test_without_arguments_no_page_is_missing(cells, tmp_path, monkeypatch, capsys):
+def test_a_page_is_written_from_the_plans(cells, tmp_path, monkeypatch, capsys):
     """In a copy without results too: the plans are made up."""
     line = SimpleNamespace(plans=lambda: [None, None], jobs=[[]], composer=None, config=None)
     monkeypatch.setattr(command, "read_command_line", lambda: line)
-    monkeypatch.setattr(command, "_without_who_cannot_play", lambda *_: None)
+    monkeypatch.setattr(command, "elsewhere_plans", lambda *_: [None, None, None])
     monkeypatch.setattr(command, "flag", lambda config, key: False)
     monkeypatch.setattr(command, "field_of", lambda *plans: field(cells))
-    monkeypatch.setattr(command, "PAGE", tmp_path / "atlas.md")
-    monkeypatch.setattr(sys, "argv", ["atlas"])
+    monkeypatch.setattr(sys, "argv", ["atlas", f"page={tmp_path}/atlas.md"])
     command.main()
     assert sys.argv == ["atlas", "-m", "+experiment=atlas/bernoulli,atlas/arms"]
     assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
@@ -300,11 +301,12 @@ def test_without_arguments_no_page_is_missing(cells, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.slow
-def test_without_arguments_the_published_page_is_written_from_stored_results(tmp_path, monkeypatch, capsys):
-    """The whole page, in half a minute: the file in `docs` is what the command writes."""
-    published = command.PAGE.read_text(encoding="utf-8")
-    monkeypatch.setattr(command, "PAGE", tmp_path / "atlas.md")
-    monkeypatch.setattr(sys, "argv", ["atlas"])
+def test_the_page_of_the_site_is_what_the_command_writes(tmp_path, monkeypatch, capsys):
+    """The whole page, from stored results, in half a minute."""
+    monkeypatch.setattr(sys, "argv", ["atlas", f"page={tmp_path}/atlas.md"])
     command.main()
-    assert capsys.readouterr().out == f"{tmp_path}/atlas.md\n"
-    assert (tmp_path / "atlas.md").read_text(encoding="utf-8") == published, "run: python -m scripts.atlas"
+    (page,) = pages()
+    text = (tmp_path / "atlas.md").read_text(encoding="utf-8")
+    assert text == page.text
+    assert text.count("\n## ") > 8
+    assert text.count("\n| ") > 100

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, even_columns, in_rows, labels
+from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, Texts, even_columns, in_rows, labels
 from scripts.drawing.kinds import laws
 from scripts.drawing.render import render
 from scripts.drawing.tables import MEANS, table_of_drawing
@@ -78,6 +78,25 @@ def test_what_a_baseline_holds():
     assert means.loc["y scale", "text"] == "log"
     of_line = rows[(rows.part == "line with intervals") & (rows.vertex != MEANS)]
     assert of_line[["vertex", *numbers]].to_numpy().tolist() == [[0, 1, 2, 1, 3], [1, 2, 4, 2, 6], [2, 4, 8, 4, 12]]
+
+
+def test_texts_and_named_places_of_an_axis():
+    """Two texts beside their points, in the picture and in the baseline; no entry of a legend."""
+    texts = Texts(np.array([0.0, 1.0]), np.array([2.0, 3.0]), ["first", "second"], "left")
+    panel = Panel("one", Axis(low=-0.5, high=1.5, names=["here", "there"]), Axis(), [texts])
+    drawing = Drawing(title="t", caption=[], shown="", rows=[[panel]], size=(3.0, 3.0), legend=labels([panel]))
+    rows = table_of_drawing(drawing).set_index(["part", "text"])
+    assert rows.loc[("text", "second"), ["x", "y"]].iloc[0].tolist() == [1, 3]
+    assert ("x names", "here, there") in rows.index
+    assert list(drawing.legend) == []
+    figure = render(drawing)
+    (axes,) = figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["here", "there"]
+    assert [(text.get_text(), text.xy, text.get_position()) for text in axes.texts] == [
+        ("first", (0, 2), (7, 0)),
+        ("second", (1, 3), (7, 0)),
+    ]
+    plt.close(figure)
 
 
 def drawn(width, legend, spare=0):

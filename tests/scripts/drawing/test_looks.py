@@ -8,7 +8,7 @@ import pytest
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.store.stored import Cells, Stored
-from scripts.drawing.drawing import Band, Series
+from scripts.drawing.drawing import Band, Series, Texts
 from scripts.drawing.kinds import NAMES, describe
 
 COLOURS = {"dp_se": "red", "dp_ucb": "blue", "ucb1": "black", "zcdp_klucb": "green", "dprse": "red"}
@@ -114,6 +114,8 @@ def _panel(panel):
         ends = " with intervals" if isinstance(mark, Series) and mark.high is not None else ""
         if isinstance(mark, Band):
             yield f"band {said(mark, 'x', 'low', 'high', 'label')}"
+        elif isinstance(mark, Texts):
+            yield f"texts {said(mark, 'x', 'y')}"
         else:
             yield f"{said(mark.look)}{ends}{' in steps' if mark.steps else ''}"
 
@@ -182,6 +184,7 @@ EXPECTED = {
         colour=0.6 dashes=dashed width=0.8
         colour=blue width=2
         colour=blue dashes=none marker=o marker_size=5
+        texts texts=['DP-UCB'] side=left
     """,
     "rates": """
         4.6 x 3.6, panels 1, 0 spare
@@ -222,9 +225,10 @@ EXPECTED = {
         colour=#009E73
     """,
     "winners": """
-        3.6 x 3.2, panels 1, 0 spare
-        x log low=333.3 high=3000 decades_only=True, y log low=0.125 high=0.5 decades_only=True
-        colour=red dashes=none marker=s marker_size=9
+        2.05 x 1.44, panels 1, 0 spare
+        x linear low=-0.5 high=0.5 names=['1,000'], y linear low=-0.5 high=0.5 names=['0.25']
+        band colour=red opacity=0.65
+        texts texts=['DP-SE']
     """,
 }
 

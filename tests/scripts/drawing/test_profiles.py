@@ -7,7 +7,7 @@ import pytest
 
 from experiments.errors import UserError
 from experiments.store.stored import Cells
-from scripts.drawing.drawing import Band
+from scripts.drawing.drawing import Band, Texts
 from scripts.drawing.kinds.profiles import describe
 from scripts.drawing.tables import table_of_drawing
 from tests.scripts.drawing.test_winners import RUNS, made_up
@@ -46,8 +46,17 @@ def test_the_share_of_runs_in_units(cells):
     assert share == {"DP-SE": 1.0, "DP-UCB": 0.5}
     assert lines["DP-SE"].x[0] == pytest.approx(180, rel=0.01)
     assert comparison.words == ["DP-UCB has less with probability 0.25 (0.22 to 0.28)"]
+    (name,) = [mark for mark in comparison.marks if isinstance(mark, Texts)]
+    assert (name.texts, name.side, name.x.tolist()) == (["DP-UCB"], "left", [pytest.approx(0.25, abs=0.03)])
     assert profile.words[0] == "half of the runs of DP-SE have at most 200"
     assert described(cells).caption == [f"{RUNS} runs on each of 2 instances; 95 % intervals"]
+
+
+def test_names_stand_where_there_is_room(cells):
+    """A policy that has less in more than half of the pairs is near the right end."""
+    (comparison,) = described(cells, against="dp_ucb").rows[1]
+    (name,) = [mark for mark in comparison.marks if isinstance(mark, Texts)]
+    assert (name.texts, name.side) == (["DP-SE"], "right")
 
 
 def test_every_instance_counts_the_same(cells):

@@ -119,6 +119,25 @@ def test_exact_lines_with_simulated_markers_and_bounds(cells):
 
 
 @pytest.mark.slow
+def test_close_curves_are_divided_by_the_first(cells):
+    """By the exact one; its own ratio is 1, and intervals are divided too."""
+    arms = [[*ALL_SEEN, f"profile.arms={arms}", "replications=5"] for arms in (4, 16)]
+    exact = [[*line, "exact=true", f"policy.noise={noise}"] for line in arms for noise in ("laplace", "gumbel")]
+    spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}], "ratios": True}
+    (above,), (below,) = sweep.describe(spec, cells(*arms, *exact), {}).rows
+    assert (below.title, below.y.scale) == ("divided by RNM-FTNL(0, laplace)", "linear")
+    base, simulated, gumbel = above.marks
+    ratios = {mark.label or "simulated": mark for mark in below.marks}
+    assert ratios["RNM-FTNL(0, laplace)"].y.tolist() == [1, 1]
+    assert ratios["RNM-FTNL(0, gumbel)"].y.tolist() == (gumbel.y / base.y).tolist()
+    assert ratios["simulated"].high.tolist() == (simulated.high / base.y).tolist()
+    with pytest.raises(UserError, match=r"figure\.ratios: no curve of the panel a is exact"):
+        sweep.describe(spec, cells(*arms), {})
+    with pytest.raises(UserError, match=r"RNM-FTNL\(0, laplace\) has fewer points than others in the panel a"):
+        sweep.describe(spec, cells(*arms, exact[0]), {})
+
+
+@pytest.mark.slow
 def test_two_cells_at_one_point_have_different_labels(cells):
     found = cells(*([*ALL_SEEN, "exact=true", f"profile.gap={gap}"] for gap in (0.1, 0.2)))
     spec = {"title": "t", "x": "arms", "panels": [{"title": "a"}]}

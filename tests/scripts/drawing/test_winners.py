@@ -9,9 +9,8 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store.stored import Cells, Stored
-from scripts.drawing.kinds.winners import PALE, Spec, _looks, describe, wins
-from scripts.drawing.legend import Entry
-from scripts.drawing.words import not_run
+from scripts.drawing.kinds.winners import CLEAR, PALE, Spec, describe, wins
+from scripts.drawing.words import not_run, runs
 
 PANELS = [{"title": "C1", "instance": "c1"}]
 ALL = Spec("Winners", PANELS)
@@ -73,12 +72,19 @@ def test_with_a_promise_all_take_part_who_keep_more(cells):
     assert wins(ALL.rivals(more), "regret")[-1].best.cell.policy.name == "ldp_ucb_b"
 
 
-def test_the_caption_names_who_was_not_run(cells):
+def test_the_notes_name_who_was_not_run(cells):
     """At T = 100 DP-UCB was not run, with either epsilon."""
     drawing = describe({"title": "Winners", "panels": PANELS}, cells, {})
-    assert drawing.caption == [f"{RUNS} runs; pale: others are recommended too", "not run: DP-UCB at T = 100"]
+    assert drawing.caption == [f"{RUNS} runs; pale: others are recommended too"]
+    assert drawing.notes == {"Not run": ["DP-UCB at T = 100"]}
     longer = Cells([*cells, made_up("dp_ucb", 0.1, 100, 9.0)])
-    assert len(describe({"title": "Winners", "panels": PANELS}, longer, {}).caption) == 1
+    assert describe({"title": "Winners", "panels": PANELS}, longer, {}).notes == {}
+
+
+def test_numbers_of_runs_are_a_range(cells):
+    few = [replace(cells[0], rows={name: rows[:count] for name, rows in cells[0].rows.items()}) for count in (50, 20)]
+    assert runs([*cells, *few]) == "20 to 200"
+    assert (runs(cells), runs([])) == ("200", "")
 
 
 def test_who_was_not_run_by_hand():
@@ -92,24 +98,32 @@ def test_who_was_not_run_by_hand():
     assert not_run(run[:6], "panels") == []
 
 
-def test_marks_stand_at_horizon_and_epsilon(cells):
-    drawing = describe({"title": "Winners", "panels": PANELS}, cells, {"dp_se": "#111111", "dp_ucb": "#222222"})
+def test_fields_are_at_the_places_of_horizon_and_epsilon(cells):
+    """Three places: at T = 100 both win at 1, at T = 1000 one at each epsilon; a field reaches 0.48 to each side."""
+    colours = {"dp_se": "#111111", "dp_ucb": "#222222"}
+    drawing = describe({"title": "Winners", "panels": PANELS}, Cells([*cells, made_up("dp_ucb", 1, 100, 3.0)]), colours)
     (panel,) = drawing.panels
-    marks = {
-        mark.label: (mark.x.tolist(), mark.y.tolist(), mark.look.colour, mark.look.opacity) for mark in panel.marks
-    }
-    assert marks == {
-        "DP-SE": ([1000], [0.1], "#111111", None),
-        "DP-UCB": ([1000], [1.0], "#222222", PALE),
-    }
-    assert {(mark.look.dashes, mark.look.marker, mark.look.marker_size) for mark in panel.marks} == {("none", "s", 9)}
-    assert drawing.legend == ["DP-SE", "DP-UCB"]
-    assert drawing.size == pytest.approx((1.2 + 2.4, 0.6 + 2.6))
-    assert (panel.x.scale, panel.x.low, panel.x.high) == ("log", pytest.approx(1000 / 3), 3000)
-    assert (panel.y.scale, panel.y.low, panel.y.high) == ("log", 0.05, 2.0)
-    assert panel.x.decades_only
-    assert panel.y.decades_only
-    assert panel.words == ["DP-SE at T = 1000, ε = 0.1", "DP-UCB at T = 1000, ε = 1, not clearly"]
+    *fields, texts = panel.marks
+    assert (panel.x.names, panel.y.names) == (["100", "1,000"], ["0.1", "1"])
+    assert (texts.x.tolist(), texts.y.tolist(), texts.texts) == ([0, 1, 1], [1, 0, 1], ["DP-UCB", "DP-SE", "DP-UCB"])
+    assert [(field.colour, field.opacity) for field in fields] == [
+        ("#222222", CLEAR),
+        ("#111111", CLEAR),
+        ("#222222", PALE),
+    ]
+    assert [edge.tolist() for edge in (fields[1].x, fields[1].low, fields[1].high)] == [
+        [0.52, 1.48],
+        [-0.48, -0.48],
+        [0.48, 0.48],
+    ]
+    assert drawing.legend == ()
+    assert drawing.size == pytest.approx((0.5 + 0.5 + 2 * 1.05, 0.5 + 0.6 + 2 * 0.34))
+    assert [(axis.low, axis.high) for axis in (panel.x, panel.y)] == [(-0.5, 1.5)] * 2
+    assert panel.words == [
+        "DP-UCB at T = 100, ε = 1",
+        "DP-SE at T = 1000, ε = 0.1",
+        "DP-UCB at T = 1000, ε = 1, not clearly",
+    ]
 
 
 def test_what_cannot_be_compared_is_one_line(cells):
@@ -123,27 +137,15 @@ def test_what_cannot_be_compared_is_one_line(cells):
         describe({"title": "Winners", "panels": PANELS, "value": "speed"}, cells, {})
 
 
-def test_variants_of_a_policy_have_a_label_and_a_marker_each(cells):
-    """Each wins at one place."""
+def test_variants_of_a_policy_are_told_apart_in_their_fields(cells):
+    """Each wins at one place; its parameter stands in a second line."""
     variant = made_up("dp_se", 1, 1000, 2.0)
     variant = replace(variant, cell=replace(variant.cell, policy=replace(variant.cell.policy, beta=0.5)))
     drawing = describe({"title": "Winners", "panels": PANELS}, Cells([*cells, variant]), {})
-    looks = {mark.label: (mark.look.colour, mark.look.marker) for mark in drawing.panels[0].marks}
-    (first, second) = looks.values()
-    assert set(looks) == {"DP-SE, β = default", "DP-SE, β = 0.5"}
-    assert (first[1], second[1]) == ("s", "o"), "a square fills best"
-    assert first[0] == second[0]
-    assert first[1] != second[1]
+    assert drawing.panels[0].marks[-1].texts == ["DP-SE,\nβ = default", "DP-SE,\nβ = 0.5"]
 
 
-def test_five_winners_of_one_colour_have_five_markers():
-    entries = [Entry(f"form {number}", "#111111", number, number) for number in range(5)]
-    assert [look.marker for look in _looks([*entries, *entries]).values()] == ["s", "o", "^", "D", "v"]
-    other = Entry("other", "#222222", 0, 5)
-    assert [look.marker for look in _looks([entries[0], other]).values()] == ["s", "s"]
-
-
-def test_six_panels_are_in_two_rows(cells):
+def test_six_panels_are_in_three_rows(cells):
     drawing = describe({"title": "Winners", "panels": PANELS * 6}, cells, {})
-    assert [len(row) for row in drawing.rows] == [3, 3]
-    assert drawing.size == pytest.approx((1.2 + 3 * 2.4, 0.6 + 2 * 2.6))
+    assert [len(row) for row in drawing.rows] == [2, 2, 2]
+    assert drawing.size == pytest.approx((0.5 + 2 * (0.5 + 1.05), 0.5 + 3 * (0.6 + 2 * 0.34)))

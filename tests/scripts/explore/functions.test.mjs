@@ -123,7 +123,7 @@ test("a bound stands at each x once, above 0 alone, if a cell with it is drawn",
 test("a chart: scales, sizes of points, and bands that stay above half of the least value on a logarithmic axis", () => {
   const points = page('pointsOf(results, line, "epsilon", "regret", "quantiles")', { results, line });
   const of = (x, logX, logY) => {
-    const about = { x, value: "regret", title: "regret", logX, logY, width: 700 };
+    const about = { x, value: "regret", title: "regret", logX, logY, width: 700, legend: true };
     return page("chartOf(points, [], about).layer", { points, about });
   };
   const [band, curves, marks] = of("epsilon", true, true);
@@ -136,6 +136,41 @@ test("a chart: scales, sizes of points, and bands that stay above half of the le
   assert.deepEqual(linear.data.values.map(({ low }) => low), [1, 0]);
   assert.deepEqual([linear.encoding.x.scale, linear.encoding.y.scale], [{ type: "linear", zero: false }, { type: "linear", zero: true, nice: true }]);
   assert.deepEqual([inTime.mark.size, inTime.encoding.opacity.value], [60, 0]);
+});
+
+test("a chart against time begins a third before the first curve leaves the diagonal", () => {
+  // One is linear to 600 and then stands still: at 900 it has 2/3 of its slope. The other stays linear; steps below 50 do not count.
+  const one = [1, 20, 60, 300, 600, 700, 900].map((x) => ({ label: "one", x, y: x === 1 ? 5 : Math.min(x, 600) }));
+  const other = [1, 20, 60, 300, 600, 700, 900].map((x) => ({ label: "other", x, y: 2 * x }));
+  const of = (points) => page("startOf(points)", { points });
+  assert.deepEqual([of([...one, ...other]), of(other), of([])], [300, 0, 0]);
+  assert.equal(of([...one, ...[60, 300, 600].map((x) => ({ label: "third", x, y: Math.min(x, 200) }))]), 100);
+});
+
+test("private curves alone say where they part, if there are any", () => {
+  const private_ = { guarantee: (cell) => ({ epsilon: cell === 0 ? 1 : null }) };
+  const of = (cells) => page("parting(results, points).map(({cell}) => cell)", { results: private_, points: cells.map((cell) => ({ cell })) });
+  assert.deepEqual([of([0, 1, 0]), of([1, 1])], [[0, 0], [1, 1]]);
+});
+
+test("what all rows of a legend share is left out, but not within brackets", () => {
+  const of = (texts) => page("[...withoutShared(texts).values()]", { texts });
+  assert.deepEqual(of(["A (x, y), c 0, r 2", "B, c 0", "C (z), r 3, c 0"]), ["A (x, y), r 2", "B", "C (z), r 3"]);
+  assert.deepEqual(of(["A, c 0"]), ["A, c 0"]);
+});
+
+test("curves that differ in delta alone both say it", () => {
+  const cells = [0, 1, 2];
+  const given = {
+    keys: ["k0", "k1", "k2"],
+    fact: (name, cell) => (name === "variant" ? ["one", "one", "two"][cell] : "c"),
+    column: (name, cell) => ({ epsilon: 1, delta: [0.01, 0.001, 0.01][cell] })[name],
+    exact: () => false,
+    cells: { columns: {}, words: {} },
+    content: { colours: {} },
+  };
+  const lines = page("linesOf(results, shown).lines", { results: given, shown: { x: "t", cells, facets: [] } });
+  assert.deepEqual(lines.map(({ label, row, column }) => [label, row, column]), [["one, δ = 0.01", "one, δ = 0.01", ""], ["one, δ = 0.001", "one, δ = 0.001", ""], ["two", "two", ""]]);
 });
 
 test("who is recommended: rivals in order of risk, equal ones of mean, and the policies of an answer", () => {

@@ -3,6 +3,7 @@
 import base64
 import csv
 import io
+import itertools
 import json
 import re
 import sys
@@ -22,7 +23,7 @@ from scripts.explore import __main__ as explore
 from scripts.explore import collect
 from scripts.explore.judged import all_judged
 from scripts.explore.numbers import from_logarithms, from_planes
-from tests.scripts.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 
 EXPERIMENTS = ("sajed2019/fig03", "atlas/arms", "wang2024/fig03")
 PAPER = "cesari2026"  # a paper with quick claims
@@ -90,7 +91,7 @@ def inside(file, name):
 def table_of(browser, caption="", place=0):
     """The rows of a table on the page, as texts, in which the spaces of equations break no line."""
     return browser.run(
-        f"Array.from(document.querySelectorAll('table')[{place}].rows, "
+        f"Array.from(document.querySelectorAll('table:not(.legend)')[{place}].rows, "
         "(row) => Array.from(row.cells, (cell) => cell.textContent.replaceAll('\\u00a0', ' ')))"
     )
 
@@ -210,7 +211,81 @@ class TestInABrowser:
         head, *rows = table_of(browser)
         arms = {row[head.index("arms")] for row in rows if row[0] == "DP-SE"}
         assert arms == {"2", "10", "20", "50"}
-        assert "lower bound of a trusted learner" in browser.run("drawnBefore.view.toSVG()")
+        assert "lower bound of a trusted learner" in browser.run("document.querySelector('.legend').textContent")
+
+    def test_the_legend_is_a_grid_of_policies_and_budgets(self, browser):
+        """Four budgets of two private policies; the others have one line for all."""
+        show(browser, VIEWS["curves"])
+        rows = browser.run(
+            "Array.from(document.querySelector('table.legend').rows, "
+            "(row) => [row.cells[0].textContent, row.querySelectorAll('svg').length])"
+        )
+        assert rows == [["", 0], ["DP-SE", 4], ["DP-UCB (mishra2015)", 4], ["Successive elimination", 1], ["UCB1", 1]]
+        budgets = "Array.from(document.querySelectorAll('table.legend th[scope=col]'), (head) => head.textContent)"
+        assert [text.replace("\u00a0", " ") for text in browser.run(budgets)] == [
+            f"ε = {budget}" for budget in (0.1, 0.25, 0.5, 1)
+        ]
+
+    def test_a_chart_begins_where_curves_part(self, browser):
+        """DP-SE leaves the diagonal at some 2·10⁴ steps; `from=first` shows all."""
+        starts = []
+        for more in ("", "&from=first"):
+            show(browser, VIEWS["curves"] + more)
+            starts.append(browser.run("drawnBefore.view.scale('x').domain()[0]"))
+        assert 2e3 < starts[0] < 2e4
+        assert starts[1] < 10
+
+    def test_an_exported_chart_has_its_legend(self, browser):
+        show(browser, VIEWS["curves"])
+        browser.run("save = (...saved) => { window.saved = saved[2] }")
+        browser.run("document.querySelector('.exports button').click()")
+        wait = (
+            "new Promise((done) => { const look = () => (window.saved ? done(saved) : setTimeout(look, 20)); look(); })"
+        )
+        assert "DP-UCB (mishra2015), ε = 0.25" in browser.run(wait)
+
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_a_phone_shows_all_without_scrolling_sideways(self, file, browser, view):
+        """Also with headings in order; tables scroll within their own frames."""
+        browser.open(file, 360)
+        browser.run(WAIT)
+        show(browser, VIEWS[view])
+        assert browser.run("document.documentElement.scrollWidth") == 360
+        wide = (
+            "Array.from(document.querySelectorAll('main *, header *')).filter((one) => !one.closest('.scroll')"
+            " && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))"
+        )
+        assert browser.run(wide) == []
+        levels = browser.run("Array.from(document.querySelectorAll('h1, h2, h3, h4'), (one) => Number(one.tagName[1]))")
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+        browser.open(file, 1300)
+        browser.run(WAIT)
+
+    def test_the_axis_of_two_policies_is_within_sight(self, file, browser):
+        """It is above the settings, in a window of 900 pixels; pictures are dark on a dark page."""
+        show(browser, VIEWS["pair"].partition("&instance")[0])
+        top = "document.querySelector('#chart canvas').getBoundingClientRect().top + scrollY"
+        assert browser.run(top) < 700
+        (axis,) = browser.run("ratioChart([], 'one', 'two').layer.slice(0, 1).map((of) => of.encoding.x.axis.orient)")
+        assert axis == "top"
+        browser.open(file, 1300, dark=True)
+        browser.run(WAIT)
+        assert browser.run("drawnBefore.view.background()") == "#14171a"
+        browser.open(file, 1300)
+        browser.run(WAIT)
+        assert browser.run("drawnBefore.view.background()") == "#ffffff"
+
+    def test_in_print_the_result_is_shown(self, browser):
+        show(browser, VIEWS["pair"].partition("&instance")[0])
+        browser.media("print")
+        shown = "getComputedStyle(document.querySelector('{}')).display"
+        assert browser.run(shown.format(".controls")) == "none"
+        for selector in ("h2", "#answer", "#chart canvas", ".legend"):
+            assert browser.run(shown.format(selector)) != "none"
+        browser.run("dispatchEvent(new Event('beforeprint'))")
+        assert browser.run("[...document.querySelectorAll('details.whole')].every((one) => one.open)")
+        browser.media("")
 
     def test_the_choice_is_that_of_the_atlas(self, browser, cells):
         show(browser, VIEWS["choose"] + "&instance=c1, K = 20")

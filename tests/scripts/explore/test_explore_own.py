@@ -16,8 +16,8 @@ from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
+from tests.browser import CHROMIUM, Browser
 from tests.scripts.explore.test_explore import WAIT, show
-from tests.scripts.report.browser import CHROMIUM, Browser
 
 NAME = "first_try"
 AGAIN = {"recorded=1": 70, "recorded=20": 60}  # the same setting with other checkpoints, by its number of runs

@@ -7,7 +7,7 @@ import pytest
 
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
-from tests.scripts.report.browser import CHROMIUM, Browser
+from tests.browser import CHROMIUM, Browser
 
 VIEWS = ("#view=curves", "#view=choose", "#view=pair", "#view=claims", "#view=claims&part=audits")
 STARTED = """(async () => {

@@ -1,4 +1,4 @@
-"""Parts of the report: numbers in words, sections, tables and captions, also of unknown kinds of cells."""
+"""What pages of papers show: numbers in words, sections and captions, also of unknown kinds of cells."""
 
 import math
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from PIL import Image
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
-from experiments import intervals
-from experiments.audit.table import ROWS
+from experiments.audit.table import ROWS, stored_audits
 from experiments.cells import QUANTITIES, Cell, Quantity
 from experiments.cells.base import column
 from experiments.claims import Outcome, Results, judge_claims
@@ -23,17 +22,15 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
-from scripts.pages.audit_table import audits, unconfirmed, verdicts
+from scripts.pages.audits import audit_table
 from scripts.pages.tables import TableEntry
 from scripts.report import claims, pictures
 from scripts.report.captions import caption, drawn_cells
-from scripts.report.cell_tables import MOST, of_cells
 from scripts.report.claims import BADGES, JudgedClaims, Ledger
 from scripts.report.collect import jobs_on_page
 from scripts.report.exhibits import Exhibit
-from scripts.report.page import sections
 from scripts.report.pictures import picture_of
-from scripts.report.run_time import fact_of, run_times
+from scripts.site.pages.papers import escaped, sections
 
 
 def test_bands():
@@ -101,25 +98,9 @@ def coins(monkeypatch, tosses, arms=3):
 def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
     tosses = [2, 3, 4, 5, 6]
     cell = coins(monkeypatch, tosses)
-    (table,) = of_cells("mine-coins", Cells([cell]))
-    (row,) = table.rows
-    entries = {column.title: entry for column, entry in zip(table.columns, row, strict=True)}
-    assert (table.identifier, table.caption) == ("mine-coins-coins", "Tosses until heads, 1 cells")
-    assert [entries[title].text for title in ("mean", "median", "coin lost", "runs")] == ["4", "4", "2", "5"]
-    interval = intervals.mean(np.array(tosses, dtype=float), 0.05)
-    assert [entries[title].rank for title in ("mean", "95 % low", "95 % high")] == pytest.approx(list(interval))
     terms = dict(caption(None, [cell]))
     assert terms["Horizon"] == ["no more than 1,000 tosses"]
     assert terms["Runs"] == ["5 of each of 1 cells"]
-    fact = fact_of(cell)
-    assert (fact.replications, fact.steps, fact.seconds) == (20, 80, 2.0)
-    assert [entry.text for entry in run_times([fact]).rows[0][3:]] == ["80", "2 s", "100 ms", "40"]
-
-
-def test_a_single_run_has_no_interval(monkeypatch):
-    (table,) = of_cells("mine-coins", Cells([coins(monkeypatch, [3])]))
-    texts = {column.title: entry.text for column, entry in zip(table.columns, table.rows[0], strict=True)}
-    assert [texts[title] for title in ("mean", "95 % low", "95 % high", "runs")] == ["3", "–", "–", "1"]
 
 
 def test_a_new_kind_of_figure_needs_no_edit():
@@ -146,14 +127,14 @@ def test_sections_are_named_after_papers(mine):
     exhibits = [Exhibit(name, name) for name in ("wu2025/a", "wu2025/b", "mine/a", "yours/a")]
     verdicts = [SimpleNamespace(paper="sajed2019"), SimpleNamespace(paper="mine")]
     found = sections(exhibits, JudgedClaims(verdicts), papers([mine]))
-    assert [(section.heading, section.subtitle) for section in found] == [
+    assert [(section.heading, section.subtitle) for section in found[:4]] == [
         ("Wu and Wang (2025)", papers()["wu2025"].title),
         ("Me & you (2020)", "On <it>, COLT"),
         ("Own experiments: yours", ""),
         ("Sajed and Sheffet (2019)", f"{papers()['sajed2019'].title}, ICML"),
     ]
-    assert [len(section.exhibits) for section in found] == [2, 1, 1, 0]
-    assert [section.file for section in found[:2]] == ["paper-wu2025.html", "paper-mine.html"]
+    assert [len(section.exhibits) for section in found[:5]] == [2, 1, 1, 0, 0]
+    assert {section.name for section in found} == {"yours", *papers([mine])}, "every paper has a page"
 
 
 def test_every_outcome_has_a_badge():
@@ -189,36 +170,33 @@ def test_what_no_panel_shows_is_not_in_the_caption(monkeypatch):
     assert len(drawn_cells({"title": "no panels"}, cells)) == 2
 
 
-def test_pictures_keep_their_colours_and_a_white_ground(tmp_path):
+def test_pictures_keep_their_colours_and_a_white_ground(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
     image = Image.new("RGB", (300, 200), (254, 254, 255))
     image.paste((0, 114, 178), (10, 10, 60, 60))
     image.paste((255, 255, 255), (100, 100, 250, 190))
     image.save(tmp_path / "a.png")
-    found = picture_of("mine/a", tmp_path / "a.png", "words", tmp_path)
-    with Image.open(tmp_path / found.source) as packed:
+    with Image.open(picture_of("mine/a", tmp_path / "a.png", "words").file) as packed:
         shown = packed.convert("RGB")
     assert shown.getpixel((150, 150)) == (255, 255, 255)
     assert max(abs(a - b) for a, b in zip(shown.getpixel((30, 30)), (0, 114, 178), strict=True)) <= 8
-    assert (found.width, found.height) == (192, 128)  # CSS pixels at 150 dots per inch
+    assert shown.size == (300, 200)
 
 
 def test_a_picture_is_made_once(tmp_path, monkeypatch):
-    """Files of a figure that did not change are kept; those of an earlier drawing go, those of others stay."""
-    report = tmp_path / "report"
+    """The file of a figure that did not change is kept; that of an earlier drawing goes, those of others stay."""
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
 
     def drawn(name, colour):
         Image.new("RGB", (30, 20), colour).save(tmp_path / "a.png")
-        return picture_of(name, tmp_path / "a.png", "words", report)
+        return picture_of(name, tmp_path / "a.png", "words")
 
     first, other = drawn("mine/a", "red"), drawn("mine/a-b", "red")
-    monkeypatch.setattr(pictures, "_packed", lambda *_: pytest.fail("made again"))
-    assert drawn("mine/a", "red") == first
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(pictures, "_packed", lambda *_: pytest.fail("made again"))
+        assert drawn("mine/a", "red") == first
     second = drawn("mine/a", "blue")
-    pictures.remove_outdated([second], report)
-    left = {f"pictures/{file.name}" for file in (report / "pictures").iterdir()}
-    assert left == {place for of in (second, other) for place in (of.source, of.thumbnail)}
-    assert len(left) == 4
+    assert set((tmp_path / "pictures").iterdir()) == {second.file, other.file}
 
 
 def test_a_rank_stands_where_the_text_is_no_number():
@@ -228,32 +206,15 @@ def test_a_rank_stands_where_the_text_is_no_number():
     assert TableEntry("12").hidden_rank == ""
 
 
-def test_audits_that_do_not_confirm_a_paper_are_listed():
-    table = audits()
-    listed = unconfirmed(table)
-    place = [column.title for column in table.columns].index("of the paper")
-    assert {row[place].text for row in listed.rows} == {"violated", "undecided", "no verdict"}
-    left = [row for row in table.rows if row not in listed.rows]
-    assert {row[place].text for row in left} == {"kept", "tight", "not promised", "no promise"}
-
-
-def test_long_tables_are_cut_and_say_so(monkeypatch):
-    cells = Cells([coins(monkeypatch, [3, 4], arms) for arms in range(2, 2 + MOST + 1)])
-    (table,) = of_cells("mine-coins", cells)
-    assert len(table.rows) == MOST
-    assert table.caption == f"Tosses until heads, {MOST + 1} cells, the first {MOST}"
-
-
 def test_audits_are_shown_as_stored():
-    table = audits()
+    rows = stored_audits(ROWS)
+    table = audit_table(rows)
     assert len(table.rows) == len(pd.read_parquet(ROWS))
-    assert sum(number for _, number in verdicts(table)) == len(table.rows)
     titles = [column.title for column in table.columns]
-    shown = {(row[0].text, row[titles.index("verdict")].text) for row in table.rows}
+    shown = {(row[0].text, row[titles.index("promise of the class")].text) for row in table.rows}
     assert {("dp_se", "tight"), ("dp_ftpl_new", "not promised"), ("ucb1", "no promise")} <= shown
     rewards = {(row[0].text, row[titles.index("rewards")].text) for row in table.rows}
     assert {("dprucb", "signed"), ("dprucb", "nonnegative"), ("thompson_beta", "binary table")} <= rewards
-    assert audits(ROWS.with_name("none.parquet")).rows == []
 
 
 def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
@@ -263,7 +224,11 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
     one = stored.assign(delta_claimed=0.01, delta_kept=0.007, delta_shown=0.005, level="release", slack=nan)
     other = stored.assign(delta_claimed=0.0, epsilon_kept=inf, epsilon_shown=3.0, level="event")
     pd.concat([one, other]).to_parquet(tmp_path / "audit.parquet")
-    rows = [[entry.text for entry in row] for row in audits(tmp_path / "audit.parquet").rows]
+    rows = [[entry.text for entry in row] for row in audit_table(stored_audits(tmp_path / "audit.parquet")).rows]
     assert rows[0][6:11] == ["1", "1, 0.01", "δ", "0.007", "0.005"]
     assert rows[0][13] == "–"
     assert rows[1][6:11] == ["1", "1", "ε", "∞", "3"]
+
+
+def test_no_sign_of_a_text_has_a_meaning_in_markdown():
+    assert escaped("a_b *c*\n- <i>d</i> 5 %") == r"a\_b \*c\* \- \<i\>d\<\/i\> 5 \%"

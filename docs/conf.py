@@ -1,0 +1,46 @@
+"""Sphinx settings of the site. `python -m scripts.site` collects the pages and builds them."""
+
+from bandits import __version__
+from scripts.pages import performance
+from scripts.site import docstrings
+
+project = "Private bandits, reproduced"
+author = "The private-bandits authors"
+release = version = __version__
+copyright = author  # noqa: A001
+
+extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+root_doc = "index"
+nitpicky = False
+default_role = "code"
+nb_execution_mode = "off"
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
+myst_heading_anchors = 4
+myst_substitutions = performance.times(performance.read_measured())
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+suppress_warnings = ["myst.header"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Private bandits"
+html_show_sourcelink = False
+html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css", "papers.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "search_bar_text": "Search",
+}
+
+
+def setup(app):
+    """Docstrings in the form of this repository become reStructuredText."""
+    app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-skip-member", docstrings.skipped)

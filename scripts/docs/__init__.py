@@ -1,1 +1,0 @@
-"""Pages of docs/ that follow from code, claims and errata."""

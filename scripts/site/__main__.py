@@ -1,0 +1,125 @@
+"""Build the site, `site/index.html`: the guide, the papers, theorems, privacy, atlas, performance, claims and API.
+
+    python -m scripts.site                                             # or make site
+    python -m scripts.site site_dir=FOLDER                             # elsewhere
+    python -m scripts.site --config-dir mine results_dir=mine/results  # and what is yours, among papers and explorer
+    python -m scripts.site pages=papers -m +experiment=mine,sajed2019/fig01 --config-dir mine site_dir=mine/site
+
+Pages are collected in `scratch/site/` beside it, and Sphinx makes HTML of them: those written by hand, in docs/, and
+those that a module of `scripts/site/pages/` makes. A warning, as about a link that leads nowhere, is an error. The site
+needs no server and no network. Pages that did not change are not made again; `make clean` removes all.
+
+`pages` makes some kinds of pages alone; links to the others then lead nowhere. Other overrides apply to every
+experiment, as in scripts.figures. What is missing is a gap on its page, with the command that fills it; with
+strict=true the exit code is then 1.
+"""
+
+import gc
+import importlib
+import pkgutil
+import shutil
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sphinx.cmd.build import main as sphinx_build
+
+from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError, flag, nearest
+from experiments.own_code.fan_out import delayed, results
+from scripts.report.exhibits import Gap
+from scripts.site import pages
+from scripts.site.page import AsItIs, Beside, Page, files_linked
+
+INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
+LEFT_OUT = "myst.header,myst.xref_missing,toc.not_included"  # what Sphinx must not warn of if pages are left out
+
+
+def kinds() -> list[str]:
+    """The kinds of pages: the modules of `scripts.site.pages`."""
+    return [module.name for module in pkgutil.iter_modules(pages.__path__)]
+
+
+def asked(command: CommandLine) -> list[str]:
+    """The kinds that a command asks for. Raises `UserError`."""
+    every, given = kinds(), command.config.pages
+    chosen = every if given is None else [given] if isinstance(given, str) else list(given)
+    for name in chosen:
+        if name not in every:
+            raise UserError(f"pages: {name} is unknown; {nearest(str(name), every)}")
+    return chosen
+
+
+def made(kind: str) -> list[Page | Beside | AsItIs]:
+    """The pages of a kind that is the same for every command, and their files."""
+    return list(_module(kind).pages())
+
+
+def _module(kind: str) -> Any:
+    return importlib.import_module(f"scripts.site.pages.{kind}")
+
+
+def main() -> None:
+    """Entry point of `python -m scripts.site`; exit code 1 with strict=true if something is missing."""
+    command = read_command_line(lists=["pages"])
+    if not command.jobs:
+        return
+    strict, names = flag(command.config, "strict"), asked(command)
+    site = Path(command.config.site_dir).resolve()
+    build = site.parent / "scratch" / "site"
+    try:
+        site.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"site_dir={site}: cannot be written: {error.strerror}") from error
+    gaps = collect(names, command, build)
+    partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
+    words = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs")]
+    gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the packages of the site about each other
+        code = sphinx_build([*words, "-d", str(build / "doctrees"), str(build / "sources"), str(site)])
+    gc.enable()
+    if code:
+        sys.exit(code)
+    shutil.copytree(build / "as_they_are", site, dirs_exist_ok=True)
+    for gap in gaps:
+        print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
+    print(f"{site / 'index.html'} ({len(gaps)} gaps)")
+    sys.exit(1 if strict and gaps else 0)
+
+
+def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
+    """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
+
+    Kinds that are the same for every command are made at once, each in a process; the others share out their own work.
+    Returns what is missing. Raises `UserError`.
+    """
+    sources, as_they_are = build / "sources", build / "as_they_are"
+    own = [name for name in names if hasattr(_module(name), "pages_of")]
+    alike = results((delayed(made)(name) for name in names if name not in own), 2)
+    every: list[Page | Beside | AsItIs | Gap] = [item for some in alike for item in some]
+    every += [item for name in own for item in _module(name).pages_of(command)]
+    written = [item for item in every if not isinstance(item, Gap)]
+    if all(item.name != "index.md" for item in written):
+        written.append(Page("index", INDEX))
+    contents = {(as_they_are if isinstance(item, AsItIs) else sources) / item.name: item.content for item in written}
+    for item in written:
+        if item.name.endswith(".md"):
+            for file in files_linked(item.content.decode()):
+                contents[sources / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
+    as_they_are.mkdir(parents=True, exist_ok=True)
+    for file in (*sources.rglob("*"), *as_they_are.rglob("*")):
+        if file.is_file() and file not in contents:
+            file.unlink()
+    for file, content in contents.items():
+        if not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+    return [item for item in every if isinstance(item, Gap)]
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

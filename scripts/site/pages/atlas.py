@@ -1,0 +1,13 @@
+"""The page on what privacy costs."""
+
+from collections.abc import Iterator
+
+from experiments.config.compose import Composer
+from scripts.atlas.field import published_field
+from scripts.atlas.page import atlas_page
+from scripts.site.page import Page
+
+
+def pages() -> Iterator[Page]:
+    """One page, from stored results."""
+    yield Page("atlas", atlas_page(published_field(Composer())))

@@ -1,0 +1,78 @@
+"""The page of claims, from `conf/claims/`, stored results and the file of verdicts."""
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from experiments.claims import ClaimVerdict, Results, claims, judge_claims, written
+from experiments.claims.settings import FAMILY
+from experiments.claims.verdicts import counts_in_words
+from experiments.config.compose import Composer
+from experiments.config.papers import papers
+from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.site.page import Page
+
+PAGE = """# Claims
+
+What the papers claim, in our words, and whether the stored results support it. {summary} The
+[glossary](glossary.md) says what these words and those of the evidence mean. `python -m experiments.claims id=NAME`
+judges one claim again, and `make reproduce CLAIM=NAME` simulates what decides it first.
+
+{table}
+## How sure this is
+
+All intervals of all claims together are to miss with probability at most {family}. That is proved for shares of runs
+(Clopper and Pearson), whatever the law; intervals of means and slopes (Student) and of ratios (Fieller) are
+*approximate*, as each of them says, and wrong where rare runs carry a mean. Where such runs are known to, at T ≥ 10⁹
+for policies that keep the noise of all batches, means are those of weighted runs. Each of the {sharing} claims that use
+intervals has an equal share of the error; the forms of a claim share that equally, and so do the settings. The verdict
+on a claim does not depend on which other claims are judged. The claims in a folder of your own (`--config-dir`) have
+{family} for themselves. A power that is fitted to computed numbers involves no chance: its interval, at {family} for
+the claim, says how far the curve is from a power.
+"""
+COLUMNS = [
+    Column("claim", choices=True),
+    Column("verdict", choices=True),
+    Column("what is claimed, and the evidence"),
+]
+
+
+def pages() -> Iterator[Page]:
+    """One page. Verdicts whose claim and results did not change are read from their file."""
+    verdicts = list(judge_claims(claims(), Results(Composer(), written=written.read_verdicts())))
+    yield Page("claims", claims_page(verdicts))
+
+
+def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
+    """The page: the counts, and a table of all."""
+    return PAGE.format(
+        summary=counts_in_words(verdicts),
+        table=claim_table(verdicts).html,
+        family=f"{100 * FAMILY:g} %",
+        sharing=sum(claim.estimates for claim in claims()),
+    )
+
+
+def claim_table(verdicts: Sequence[ClaimVerdict]) -> PageTable:
+    """A row for each claim; its paper and the outcome are what the table can be filtered by."""
+    rows = [[_named(verdict), _shown(verdict), TableEntry(_about(verdict))] for verdict in verdicts]
+    return PageTable("all-claims", "All claims", COLUMNS, rows, stacked=True, headed=True)
+
+
+def _named(verdict: ClaimVerdict) -> TableEntry:
+    paper = papers()[verdict.paper].cited if verdict.paper in papers() else verdict.paper
+    link = Markup('<code><a href="papers/{0}.html">{1}</a></code>').format(verdict.paper, verdict.id)
+    if verdict.paper not in papers():
+        link = Markup("<code>{}</code>").format(verdict.id)
+    return TableEntry(Markup('<span id="claim-{}">{}</span><br>{}').format(verdict.id, link, paper), choice=paper)
+
+
+def _shown(verdict: ClaimVerdict) -> TableEntry:
+    return TableEntry(verdict.shown, choice=str(verdict.outcome))
+
+
+def _about(verdict: ClaimVerdict) -> Markup:
+    whose = "Claim of ours" if verdict.ours else "Claim"
+    lines = {whose: verdict.claim, "Where": verdict.where, "Evidence": verdict.evidence, "Power": verdict.power}
+    lines["Note"] = verdict.note
+    return Markup("<br>").join(Markup("<b>{}</b>: {}").format(name, text) for name, text in lines.items() if text)

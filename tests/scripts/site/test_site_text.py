@@ -1,0 +1,111 @@
+"""How pages of the site are written: links, docstrings, tables, times; nothing here runs Sphinx."""
+
+import inspect
+from pathlib import Path
+
+from bandits.audit import planted
+from experiments.config.papers import papers
+from scripts.pages.performance import Measured, performance_page, read_measured, times
+from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
+from scripts.site import docstrings
+from scripts.site.__main__ import kinds
+from scripts.site.page import Page, files_linked, linked
+
+
+def test_links_by_hand():
+    text = (
+        "[a](b.md) [c](../conf/audits.yaml#x) ![d](e/f.png) [g](https://h.org) [i](#j) [k](../conf/policy/) "
+        "[l](../paper.md)\n```\n[m](n.md)\n```\n[o]: ../bandits/p.md\n"
+    )
+    assert linked(text, "docs/q.md") == (
+        "[a](/b.md) [c](/conf/audits.yaml#x) ![d](/e/f.png) [g](https://h.org) [i](#j) k l\n```\n[m](n.md)\n```\n"
+        "[o]: /bandits/p.md\n"
+    )
+    assert linked("[a](../../docs/b.md) [c](../x.md)", "bandits/bounds/q.md") == "[a](/b.md) [c](/bandits/x.md)"
+    assert Page("papers/x", "[a](../privacy.md) ![b](x/y.svg)").content == b"[a](/privacy.md) ![b](/papers/x/y.svg)"
+
+
+def test_files_that_are_linked_come_along():
+    text = "[a](/conf/audits.yaml) [b](/privacy.md) ![c](/sajed2019/fig01.png) [d](/no/such.file)"
+    assert [file.name for file in files_linked(text)] == ["audits.yaml", "fig01.png"]
+
+
+SAID = """Sum x_i*y of `a|b`, see guarantees.md.
+
+    run(x_)
+
+Attributes
+----------
+n, m: how
+    many.
+
+NO: not."""
+IN_RST = r"""Sum x_i\*y of \ ``a|b``\ , see :doc:`guarantees.md </bandits/guarantees>`.
+
+::
+
+    run(x_)
+
+**Attributes**
+
+- n, m: how
+  many.
+
+- NO: not."""
+
+
+def test_a_docstring_by_hand():
+    assert docstrings.in_rst(SAID.splitlines()) == IN_RST
+
+
+def test_methods_of_others_are_skipped():
+    """Of numpy's generator, which `planted` wraps: their docstrings are in another form."""
+    ours = [value for value in vars(planted).values() if getattr(value, "__module__", "") == planted.__name__]
+    methods = [item for cls in filter(inspect.isclass, ours) for item in vars(cls).items()]
+    hidden = {name for name, value in methods if docstrings.skipped(None, "", "", value, False, None)}
+    assert {"laplace", "normal"} <= hidden
+    assert docstrings.skipped(None, "", "", docstrings.process, False, None) is None
+
+
+def test_a_table_in_html_and_in_markdown():
+    columns = [Column("policy", choices=True), Column("K", numeric=True)]
+    rows = [
+        [TableEntry("a<b", kind="code"), TableEntry("10⁵", 1e5)],
+        [TableEntry("c", choice="d"), TableEntry("2", 2.0)],
+    ]
+    table = PageTable("mine", "My table", columns, rows, headed=True)
+    assert '<th scope="col" data-choices>policy</th><th scope="col" class="number">K</th>' in table.html
+    assert '<th scope="row" class="code"><code>a&lt;b</code></th>' in table.html
+    assert '<td data-rank="100000" class="number">10⁵</td>' in table.html
+    assert '<th scope="row" data-choice="d">c</th><td class="number">2</td>' in table.html
+    assert 'class="sortable"' in table.html, "a short table has no filters"
+    assert "\n\n" not in table.html, "an empty line would end the block of HTML"
+    assert table.markdown == "| policy | K |\n| --- | --- |\n| `a<b` | 10⁵ |\n| c | 2 |\n"
+    assert [rank_of(text) for text in ("1,234", "−2", "x", "10⁵")] == [1234, -2, None, None]
+
+
+def test_times_by_hand():
+    costs = [["what", "s", "MB"], ["one figure of four panels", "3.4", "340"], ["`load()` of everything", "9", "1634"]]
+    again = [["paper", "minutes now"], [papers()["sajed2019"].cited, "4.9"], ["all", "104.5"]]
+    measured = Measured("here", {}, {"costs": [*costs, ["x", "1", "–"]], "again_papers": again}, [])
+    assert times(measured) == {
+        "time_figure": "3.4 s",
+        "time_results": "9 s",
+        "time_reproduce": "104.5 minutes on one core",
+        "time_sajed2019": "4.9 minutes on one core",
+        "most_memory": "1634 MB",
+    }
+
+
+def test_the_page_of_performance_has_all_that_was_measured():
+    measured = read_measured()
+    page = performance_page(measured)
+    assert page.count("<tr>") == sum(len(rows) for rows in measured.tables.values())
+    assert all(f"- {line}" in page for line in measured.sweeps)
+    assert page.count('class="number"') > 500
+
+
+def test_kinds_of_pages_are_found_by_being_there():
+    folder = Path(docstrings.__file__).parent / "pages"
+    assert {"api", "atlas", "claims", "privacy", "reference", "written"} <= set(kinds())
+    assert set(kinds()) == {file.stem for file in folder.glob("*.py")} - {"__init__"}
