@@ -34,7 +34,8 @@ from experiments.config.compose import (
 )
 from experiments.config.own_parts import require_sound
 from experiments.errors import UserError, flag, shown, whole_number
-from experiments.own_code.user_code import blamed, in_words, require_own_name
+from experiments.own_code.built_in import require_own_name
+from experiments.own_code.user_code import blamed, in_words
 
 PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
 FEW = 3  # reasons that are listed at most
