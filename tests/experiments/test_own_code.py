@@ -304,12 +304,11 @@ def test_a_single_replication_that_is_different_is_found_and_what_leaves_ends_no
 @pytest.mark.slow
 def test_versions_of_a_class_are_not_mixed(users, tmp_path):
     """Edits in quick succession: each number belongs to the code at its time."""
-    results, regrets = tmp_path / "mine" / "results", {}
-    for arm in (0, 1, 2, 1, 0):
-        words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5]", f"replications={2 + len(regrets)}"]
+    results = tmp_path / "mine" / "results"
+    for number, arm in enumerate((0, 1, 2, 1, 0)):
+        words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5]", f"replications={2 + number}"]
         outcome = users(*words, select=f"return {arm}")
         assert (outcome.code, outcome.err) == (0, "")
-        regrets.setdefault(arm, set()).add(arm)
     table = load(results_dir=results, t=50, code=sorted({code_of(path) for path in stored(results)}))
     regrets = [set(rows.regret) for _, rows in table.groupby("code", observed=True)]
     assert sorted(map(max, regrets)) == pytest.approx([0, 10, 20])
