@@ -164,13 +164,31 @@ def test_workers_import_the_version_that_was_sent(tmp_path, monkeypatch):
         pickle.loads(shipped).open()
 
 
-def test_workers_import_nothing_from_the_folder_of_another_command(tmp_path, monkeypatch):
-    """A process that was started for another folder has it in its path, from loky, though it was never given it."""
+@pytest.fixture
+def twice(tmp_path, monkeypatch):
+    """Two folders with modules of one name."""
     monkeypatch.setattr(sys, "path", sys.path[:])
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
+    for folder in (tmp_path / "old", tmp_path / "new"):
         folder.mkdir()
         (folder / "twice_module.py").write_text(f"VALUE = {folder.name!r}\n")
+    return tmp_path / "old", tmp_path / "new"
+
+
+def test_a_module_is_that_of_the_first_folder_and_stays_while_others_are_added(twice):
+    def module(*folders):
+        own_source.use(folders)
+        return importlib.import_module("twice_module")
+
+    old, new = twice
+    first = module(old)
+    assert module(old, new) is first is module(old)
+    assert module(new, old).VALUE == "new"
+    assert module(old, new).VALUE == "old"
+
+
+def test_workers_import_nothing_from_the_folder_of_another_command(twice, monkeypatch):
+    """A process that was started for another folder has it in its path, from loky, though it was never given it."""
+    old, new = twice
     own_source.use([new])
     shipped = pickle.dumps(Shipped(value_of))
     monkeypatch.setattr(own_source, "_STATE", own_source._State())
