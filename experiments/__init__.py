@@ -3,11 +3,12 @@
 import os
 import sys
 from importlib import import_module
+from threading import current_thread
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
-from experiments.process import COMMAND, ONE_THREAD
+from experiments.process import COMMAND, ONE_THREAD, SIMULATING
 
 if os.name == "nt":
     raise ImportError("experiments: needs Linux, macOS or WSL, not Windows alone")
@@ -58,6 +59,14 @@ def _say(kind: type[BaseException], error: BaseException, at: TracebackType | No
         sys.__excepthook__(kind, error, at)
 
 
+def _say_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    """Print no traceback if the thread that simulates was asked to end where Python ignores that, as in a callback."""
+    asked_to_end = issubclass(ignored.exc_type, KeyboardInterrupt) and current_thread().name == SIMULATING
+    if not asked_to_end:
+        sys.__unraisablehook__(ignored)
+
+
 if COMMAND:
     sys.excepthook = _say
+    sys.unraisablehook = _say_ignored
     os.environ |= {**ONE_THREAD, **os.environ}  # also of the processes that it starts, but not of a caller of `run`

@@ -65,7 +65,7 @@ from string import Template
 from experiments.config.command_line import Parser, exit_on_user_error
 from experiments.config.compose import quoted
 from experiments.errors import UserError
-from experiments.own_code.user_code import built_in_policy
+from experiments.own_code.built_in import built_in_policy
 from experiments.whole_files import put
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -19,7 +19,8 @@ from bandits.learner import Environment, Learner
 from experiments.cells import TABLES
 from experiments.cells.base import parts_of
 from experiments.errors import UserError, shown
-from experiments.own_code.user_code import in_words, is_own, require_own_name
+from experiments.own_code.built_in import require_own_name
+from experiments.own_code.user_code import in_words, is_own
 
 COLUMNS = {  # of tables beside parameters
     *("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record", "random_seed", "key", "code"),

@@ -12,12 +12,12 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
+from itertools import takewhile
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any, NamedTuple
 
 import bandits
@@ -59,19 +59,11 @@ class _Loader(SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
-class _Finder(MetaPathFinder):
-    """Finds modules as Python does, and lets `_Loader` import those in a folder of the user."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
-            return None
-        if not any(Path(spec.origin).resolve().is_relative_to(folder) for folder in _STATE.trusted):
-            return None
-        spec.loader, spec.cached = _Loader(fullname, spec.origin), None
-        return spec
+def _finder(place: str) -> FileFinder:
+    """Finds modules in a folder of the user, for `_Loader` to import. Raises `ImportError` for another folder."""
+    if not is_trusted([Path(place).resolve()]):
+        raise ImportError(place)
+    return FileFinder(place, (ExtensionFileLoader, EXTENSION_SUFFIXES), (_Loader, SOURCE_SUFFIXES))
 
 
 def use(given: Iterable[Path], written: Iterable[Path] = ()) -> Folders:
@@ -81,26 +73,27 @@ def use(given: Iterable[Path], written: Iterable[Path] = ()) -> Folders:
     content are unloaded, so that a long-lived process, such as a notebook, has today's code. Commands write into the
     folders `written`, also later. Raises `UserError` if one of these is a whole folder of the user.
     """
-    folders = tuple(dict.fromkeys(given))
+    folders, before = tuple(dict.fromkeys(given)), _STATE.now
     inside = {folder for folder in written if any(folder.is_relative_to(above) for above in folders)}
     if inside & set(folders):
         whole = min(inside & set(folders))
         raise UserError(f"{whole}: results and figures must not be beside your code; take a folder in it, as results")
-    _STATE.trusted |= set(folders)
+    if set(folders) - _STATE.trusted:
+        _STATE.trusted |= set(folders)
+        sys.path_hooks[:] = [_finder, *(hook for hook in sys.path_hooks if hook is not _finder)]
+        sys.path_importer_cache.clear()
     sys.path[:] = [*others(), *map(str, folders)]
-    if folders and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-    written = tuple(sorted({*_STATE.now.written, *inside}))
-    mark(written)
-    if inside - set(_STATE.now.written):
+    every = tuple(sorted({*before.written, *inside}))
+    _STATE.now = Folders(folders, every, _digest_of(folders, every))
+    mark(every)
+    if inside - set(before.written):
         atexit.register(mark, inside)  # those that this command makes
-    digest = _digest_of(folders, written)
     importlib.invalidate_caches()
-    edited = _STATE.imported.get(folders, digest) != digest
-    _unload(lambda file, name: (edited and any(map(file.is_relative_to, folders))) or _is_elsewhere(file, name))
+    edited = _STATE.imported.get(folders, _STATE.now.digest) != _STATE.now.digest
+    same = takewhile(lambda two: two[0] == two[1], zip(folders, before.given, strict=False))
+    _unload_but([] if edited else [folder for folder, _ in same])
     if folders:
-        _STATE.imported[folders] = digest
-    _STATE.now = Folders(folders, written, digest)
+        _STATE.imported[folders] = _STATE.now.digest
     return _STATE.now
 
 
@@ -122,16 +115,10 @@ def require_unchanged(before: Folders) -> None:
 
 
 def mark(written: Iterable[Path]) -> None:
-    """Note in folders that exist that commands write them, for commands that do not name them."""
-    for folder in written:
-        if folder.is_dir() and not (folder / MARK).exists() and os.access(folder, os.W_OK):
+    """Note in folders inside the user's, if they exist, that commands write them, for those that do not name them."""
+    for folder in {place.resolve() for place in written} - _STATE.trusted:
+        if is_trusted([folder]) and folder.is_dir() and not (folder / MARK).exists() and os.access(folder, os.W_OK):
             (folder / MARK).write_text("Commands write this folder: no class depends on it, see docs/reference.md.\n")
-
-
-def mark_if_inside(folder: Path) -> None:
-    """The same of one folder, if it lies in a folder of the user."""
-    place = folder.resolve()
-    mark([place] if any(place != given and place.is_relative_to(given) for given in _STATE.now.given) else [])
 
 
 def is_trusted(places: Iterable[Path]) -> bool:
@@ -158,18 +145,18 @@ def files_of(classes: Iterable[type[Any]]) -> list[Path]:
     files = set(all_files(*_STATE.now[:2])) if any(map(_in_folders, own)) else set()
     for file in own - files:
         place = next((place for place in file.parents if place.parent.name in INSTALLED), None)
-        files |= {file} if place is None else {inner for _, inner in _walked(place, ())}
+        files |= {file} if place is None else set(all_files([place], ()))
     return sorted(files)
 
 
 def all_files(given: Iterable[Path], written: Iterable[Path]) -> list[Path]:
     """Every file of some folders that counts."""
-    return [file for folder in given for _, file in _walked(folder, written)]
+    return [file for folder in given for file in _walked(folder, written).values()]
 
 
-def _walked(folder: Path, written: Iterable[Path]) -> list[tuple[str, Path]]:
+def _walked(folder: Path, written: Iterable[Path]) -> dict[str, Path]:
     """The files of a folder that count, by their names in it."""
-    files, skipped = [], {str(place) for place in written}
+    files, skipped = dict[str, Path](), {str(place) for place in written}
     for place, folders, names in os.walk(folder, followlinks=True):
         inner = Path(place)
         if MARK in names and inner != folder:
@@ -185,18 +172,16 @@ def _walked(folder: Path, written: Iterable[Path]) -> list[tuple[str, Path]]:
         for file in (inner / name for name in names if not name.startswith(".")):
             below = file.relative_to(folder)
             if file.is_file() and not (below.parts[0] in GROUPS and file.suffix == ".yaml"):
-                files.append((below.as_posix(), file))
-    return sorted(files)
+                files[below.as_posix()] = file
+    return dict(sorted(files.items()))
 
 
 def _digest_of(given: Iterable[Path], written: Iterable[Path]) -> str:
     """A digest of the files of some folders, wherever these are."""
-    lines = [
-        f"{number} {name} {_content(file)}"
-        for number, folder in enumerate(given)
-        for name, file in _walked(folder, written)
-    ]
-    return _hash("\n".join(lines))
+    walked = [(number, _walked(folder, written)) for number, folder in enumerate(given)]
+    return _hash(
+        "\n".join(f"{number} {name} {_content(file)}" for number, files in walked for name, file in files.items())
+    )
 
 
 def _content(file: Path) -> str:
@@ -223,21 +208,12 @@ def _in_folders(file: Path) -> bool:
     return any(file.is_relative_to(folder) for folder in _STATE.now.given)
 
 
-def _is_elsewhere(file: Path, name: str) -> bool:
-    """Whether the name of a module now stands for another file; submodules move with their package."""
-    top = name.partition(".")[0]
-    spec = PathFinder.find_spec(top)
-    if spec is None or spec.origin is None:
-        return spec is None
-    return not file.is_relative_to(Path(spec.origin).resolve().parent if name != top else Path(spec.origin).resolve())
-
-
-def _unload(is_old: Callable[[Path, str], bool]) -> None:
-    """Unload the user's modules that are old."""
+def _unload_but(kept: Iterable[Path]) -> None:
+    """Unload the user's modules, but for those in some folders."""
     for name, module in list(sys.modules.items()):
-        spec = getattr(module, "__spec__", None)
-        if isinstance(getattr(spec, "loader", None), _Loader) and is_old(Path(str(spec.origin)).resolve(), name):  # type: ignore[union-attr]
-            sys.modules.pop(name, None)
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+        if isinstance(loader, _Loader) and not any(map(Path(loader.path).resolve().is_relative_to, kept)):
+            del sys.modules[name]
             parent, _, last = name.rpartition(".")
             if parent in sys.modules:
                 vars(sys.modules[parent]).pop(last, None)

@@ -10,11 +10,9 @@ import atexit
 import contextlib
 import os
 import pickle
-import select
 import shutil
 import signal
 import site
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,8 +20,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
+from multiprocessing import Pipe, connection, get_context
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,10 +40,10 @@ from experiments.own_code.user_code import in_words, is_own
 from experiments.process import ONE_THREAD
 from experiments.simulate.playing import names_of, playing
 
-HEADER = struct.Struct("!Q")
 STEPS = 20_000  # in all, of further replications that are played a second time; quick even in plain Python
 SERVE = (
-    f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from experiments.simulate.second_play import serve; serve()"
+    f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from experiments.simulate.second_play import serve; "
+    "serve(int(sys.argv[1]))"
 )
 PARTS = ("bandits", "conf", "experiments", "scripts", "tests")  # of this repository, which any class may read
 SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/System", "/Library")
@@ -86,43 +85,46 @@ class _Server:
     """A process that forks for each second play; it starts with the first one, and ends with this process."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._started: tuple[subprocess.Popen[bytes], connection.Connection] | None = None
         self._home = ""
         self._one = threading.Lock()
 
-    def play(self, asked_for: bytes) -> Played:
-        """Play the pickled replications of a cell in a new process, in their order."""
+    def play(self, about: bytes) -> Played:
+        """Play the replications of a cell in a new process; `about` it is what `_played` takes, pickled."""
         with self._one:
             try:
-                process = self._process = self._process or self._started()
-                assert process.stdin is not None
-                assert process.stdout is not None
-                _send(process.stdin, asked_for)
-                return Played(*pickle.loads(_receive(process.stdout)))
-            except (OSError, EOFError, ValueError) as error:
+                _, link = self._started = self._started or self._start()
+                link.send_bytes(about)
+                played: Played = link.recv()
+                return played
+            except (OSError, EOFError) as error:
                 self.end()
                 return Played({}, f"no process for it: {in_words(error)}")
 
     def end(self) -> None:
         """Kill the process, with the second play that it runs and all that this has started."""
-        process, self._process = self._process, None
-        if process is not None:
+        started, self._started = self._started, None
+        if started is not None:
             with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+                os.killpg(started[0].pid, signal.SIGKILL)
+            started[0].wait()
             shutil.rmtree(self._home, ignore_errors=True)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _start(self) -> "tuple[subprocess.Popen[bytes], connection.Connection]":
         self._home = tempfile.mkdtemp()
         ahead = ["faketime", "-f", "+463d"] if shutil.which("faketime") else []
-        return subprocess.Popen(
-            [*ahead, sys.executable, "-P", "-c", SERVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=self._home,
-            env=dict(_environment(self._home)),
-            start_new_session=True,  # Ctrl-C is for the process that asked, which ends the whole group
-        )
+        link, theirs = Pipe()
+        with theirs:
+            process = subprocess.Popen(
+                [*ahead, sys.executable, "-P", "-c", SERVE, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # what a policy prints is for the user to see
+                cwd=self._home,
+                env=dict(_environment(self._home)),
+                start_new_session=True,  # Ctrl-C is for the process that asked, which ends the whole group
+            )
+        return process, link
 
 
 _SERVER = _Server()
@@ -141,55 +143,37 @@ def _environment(home: str) -> Iterator[tuple[str, str]]:
         yield "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]
 
 
-def _send(stream: BinaryIO | Any, content: bytes) -> None:
-    stream.write(HEADER.pack(len(content)) + content)
-    stream.flush()
-
-
-def _receive(stream: BinaryIO | Any) -> bytes:
-    """Read one message. Raises `EOFError`."""
-    header = stream.read(HEADER.size)
-    content: bytes = stream.read(*HEADER.unpack(header)) if len(header) == HEADER.size else b""
-    if len(header) < HEADER.size or len(content) < HEADER.unpack(header)[0]:
-        raise EOFError("it ended")
-    return content
-
-
-def serve() -> None:
-    """Fork for each message, and send back the answer of the fork; returns when the input is closed."""
+def serve(handle: int) -> None:
+    """Fork for each request at a connection, and send back the answer of the fork; returns when its end is closed."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has inherited that it is ignored
     import_module("scipy.stats")  # for all forks, as what trials use is slow to import
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a policy prints must not mix with the answers
-    with contextlib.suppress(EOFError, BrokenPipeError):  # the process that asked has ended
+    link, forking = connection.Connection(handle), get_context("fork")
+    with contextlib.suppress(EOFError, OSError):  # the process that asked has ended
         while True:
-            message = _receive(requests)
-            reading, writing = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(reading)
-                _answer(message, writing)
-            os.close(writing)
-            with os.fdopen(reading, "rb") as pipe:
-                ready, _, _ = select.select([pipe, requests], [], [])
-                if pipe not in ready:
-                    os.killpg(0, signal.SIGKILL)
-                answer = pipe.read()
-            ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            _send(answers, answer or pickle.dumps(tuple(Played({}, f"the process ended ({ended})"))))
+            about = link.recv_bytes()
+            reading, writing = Pipe(duplex=False)
+            fork = forking.Process(target=_answer, args=(about, writing))
+            fork.start()
+            writing.close()
+            if link in connection.wait([reading, link]):
+                os.killpg(0, signal.SIGKILL)
+            try:
+                played = reading.recv()
+            except EOFError:
+                fork.join()
+                played = Played({}, f"the process ended ({fork.exitcode})")
+            link.send(played)
 
 
-def _answer(message: bytes, writing: int) -> None:
-    """What the fork does: play, write the answer to the pipe `writing`, and end."""
+def _answer(about: bytes, writing: connection.Connection) -> None:
+    """What the fork does: play, and write the answer to a pipe."""
     try:
         with clock_ahead():
-            played = _played(*pickle.loads(message))
-        answer = pickle.dumps(tuple(played))
+            played = _played(*pickle.loads(about))
     except BaseException as error:  # a user's class may raise anything
-        answer = pickle.dumps(tuple(Played({}, in_words(error))))
-    with os.fdopen(writing, "wb") as pipe:
-        pipe.write(answer)
-    os._exit(0)
+        played = Played({}, in_words(error))
+    writing.send(played)
+    os._exit(0)  # whatever the class has registered for the end
 
 
 def _played(
@@ -198,18 +182,17 @@ def _played(
     """Play some replications of the cell that a config describes."""
     own_source.use(folders.given, folders.written)
     own_source.require_unchanged(folders)
-    with _reading() as files:
-        places = dict.fromkeys(config, Path("its config"))
-        instance: Environment = build(config, "instance", places, Environment)  # type: ignore[type-abstract]
-        policy: Learner[Any] = build(config, "policy", places, Learner)
-        cell = KINDS[record](instance, policy, horizon, recorded)
-        rows = {}
-        for number in numbers:
-            with playing(cell):
-                rows[number] = cell.replicate(number)
-        problem = _wrong(cell)
+    files, places = _opened(), dict.fromkeys(config, Path("its config"))
+    instance: Environment = build(config, "instance", places, Environment)  # type: ignore[type-abstract]
+    policy: Learner[Any] = build(config, "policy", places, Learner)
+    cell = KINDS[record](instance, policy, horizon, recorded)
+    rows = {}
+    for number in numbers:
+        with playing(cell):
+            rows[number] = cell.replicate(number)
+    problem = _wrong(cell) or _unkeyed(cell, sorted(files))
     own_source.require_unchanged(folders)  # modules were imported meanwhile
-    return Played(rows, problem or _unkeyed(cell, files))
+    return Played(rows, problem)
 
 
 def _wrong(cell: Cell) -> str:
@@ -221,27 +204,25 @@ def _wrong(cell: Cell) -> str:
     return next(filter(None, map(wrong_law, own)), "")
 
 
-@contextlib.contextmanager
-def _reading() -> Iterator[set[str]]:
-    """Yields a set that collects, during the block, the files that Python opens."""
-    files, collecting = set[str](), [True]
+def _opened() -> set[str]:
+    """A set that gets every file that Python opens from now on."""
+    files = set[str]()
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and collecting and isinstance(arguments[0], str | bytes):
+        if event == "open" and isinstance(arguments[0], str | bytes):
             files.add(os.fsdecode(arguments[0]))
 
     sys.addaudithook(note)  # for the rest of this process, which ends soon
-    yield files
-    collecting.clear()
+    return files
 
 
-def _unkeyed(cell: Cell, files: set[str]) -> str:
+def _unkeyed(cell: Cell, files: Sequence[str]) -> str:
     """The first file that was read and whose content is not in the key of the cell, in words; empty if none."""
     keyed = {str(file) for file in own_source.files_of(cell.own)}
     given = tuple(map(str, own_source.now().given))
     allowed = [sys.prefix, sys.base_prefix, site.getuserbase(), str(Path.cwd()), os.environ["NUMBA_CACHE_DIR"], *SYSTEM]
     allowed += [str(REPOSITORY / part) for part in PARTS]
-    for path in map(os.path.realpath, sorted(files)):
+    for path in map(os.path.realpath, files):
         of_user = path.startswith(given) or not path.startswith(tuple(map(os.path.realpath, allowed)))
         if of_user and "__pycache__" not in path and path not in keyed and Path(path).is_file():
             return f"it reads {path}, whose content is not in its key: name its folder in own_dirs"

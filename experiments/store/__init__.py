@@ -65,8 +65,7 @@ class Store:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
-            own_source.mark(own_source.now().written)
-            own_source.mark_if_inside(self.root)  # which a caller in Python may have chosen
+            own_source.mark([*own_source.now().written, self.root])  # a caller in Python may have chosen this one
 
     @contextmanager
     def writing(self) -> Iterator[None]:

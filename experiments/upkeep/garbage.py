@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.own_code.user_code import revisions
+from experiments.own_code.built_in import revisions
 from experiments.simulate import failures, job, slurm, status
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import BEGUN

@@ -1,12 +1,19 @@
 """Commands that run a user's code in several processes, typed as a user would."""
 
+import importlib
+import pickle
 import re
+import sys
 import textwrap
 import warnings
 
+import joblib
 import pytest
 
-from experiments.config.compose import REPOSITORY
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.errors import UserError
+from experiments.own_code import own_source
+from experiments.own_code.fan_out import Shipped, delayed
 from tests import forked
 from tests.waiting import besides
 
@@ -136,3 +143,81 @@ def test_an_audit_of_a_class_that_raises_is_one_line(mine):
 def test_a_worker_that_is_replaced_does_not_end_the_thread_of_its_pool():
     """loky warns in the thread that waits for results; where warnings are errors, as here, that thread would end."""
     warnings.warn("A worker stopped while some jobs were given to the executor. ...", UserWarning, stacklevel=2)
+
+
+def value_of(name):
+    return importlib.import_module(name).VALUE
+
+
+def test_workers_import_the_version_that_was_sent(tmp_path, monkeypatch):
+    """A process that imported an older version imports the new one; if it cannot, it raises an error."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "sent_module.py").write_text("VALUE = 1\n")
+    own_source.use([tmp_path])
+    shipped = pickle.dumps(Shipped(value_of))
+    assert pickle.loads(shipped).open()("sent_module") == 1
+    for value in (2, 3):
+        (tmp_path / "sent_module.py").write_text(f"VALUE = {value}\n")
+        own_source.use([tmp_path])
+        assert joblib.Parallel(2)(delayed(value_of)(name) for name in ("sent_module", "sent_module")) == [value, value]
+    with pytest.raises(UserError, match="edited while the command runs"):
+        pickle.loads(shipped).open()
+
+
+@pytest.fixture
+def twice(tmp_path, monkeypatch):
+    """Two folders with modules of one name."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    for folder in (tmp_path / "old", tmp_path / "new"):
+        folder.mkdir()
+        (folder / "twice_module.py").write_text(f"VALUE = {folder.name!r}\n")
+    return tmp_path / "old", tmp_path / "new"
+
+
+def test_a_module_is_that_of_the_first_folder_and_stays_while_others_are_added(twice):
+    def module(*folders):
+        own_source.use(folders)
+        return importlib.import_module("twice_module")
+
+    old, new = twice
+    first = module(old)
+    assert module(old, new) is first is module(old)
+    assert module(new, old).VALUE == "new"
+    assert module(old, new).VALUE == "old"
+
+
+def test_workers_import_nothing_from_the_folder_of_another_command(twice, monkeypatch):
+    """A process that was started for another folder has it in its path, from loky, though it was never given it."""
+    old, new = twice
+    own_source.use([new])
+    shipped = pickle.dumps(Shipped(value_of))
+    monkeypatch.setattr(own_source, "_STATE", own_source._State())
+    sys.path[:] = [*own_source.others(), str(old)]
+    assert pickle.loads(shipped).open()("twice_module") == "new"
+
+
+def test_a_composer_sent_to_a_worker_brings_its_folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    text = pickle.dumps(Composer([tmp_path]))
+    monkeypatch.setattr(own_source, "_STATE", own_source._State())
+    assert pickle.loads(text).config_dirs == (tmp_path,)
+    assert own_source.now().given == (tmp_path,)
+
+
+class Changing:
+    """A dictionary of it changes while it is pickled, the first `times`."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def __reduce__(self):
+        self.left -= 1
+        if self.left >= 0:
+            raise RuntimeError("dictionary changed size during iteration")
+        return int, (7,)
+
+
+def test_what_another_thread_changes_meanwhile_is_pickled_again():
+    assert pickle.loads(pickle.dumps(Shipped(Changing(3)))).open() == 7
+    with pytest.raises(RuntimeError, match="changed size"):
+        pickle.dumps(Shipped(Changing(10**6)))

@@ -1,6 +1,7 @@
 """Called by somebody else's program, `load` and `run` work from threads and change no global state of that program."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -195,3 +196,36 @@ def test_run_takes_what_load_takes(tmp_path):
         run(policy=[], **words)
     with pytest.raises(UserError, match=r"^horizon: must be a text, a number, "):
         run(horizon={1})
+
+
+SESSION = """
+import sys
+from bandits.deploy import Session
+from bandits.policies.batched_index import DPKLUCB
+with Session(DPKLUCB(epsilon=1.0), arms=3, horizon=50, domain=(0.0, 1.0), journal=sys.argv[1]) as session:
+    print(len(session.select(5)))
+"""
+
+
+@pytest.mark.slow
+def test_a_command_and_a_session_run_from_a_read_only_checkout_without_a_home(tmp_path):
+    """Root may write anywhere, so that here a file stands where each folder of machine code would be made."""
+    clone, temporary = tmp_path / "clone", tmp_path / "tmp"
+    temporary.mkdir()
+    for name in ("bandits", "conf", "experiments"):
+        shutil.copytree(REPOSITORY / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [clone, *clone.rglob("*/")]:
+        (folder / "__pycache__").touch()
+    nowhere = {
+        "HOME": "/dev/null",
+        "XDG_CACHE_HOME": "/dev/null/cache",
+        "NUMBA_CACHE_DIR": "",
+        "TMPDIR": str(temporary),
+    }
+    place = os.environ | nowhere | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
+    cell = ["instance=c1", "policy=dp_ucb_tossou", "horizon=100", "replications=1", f"results_dir={tmp_path}/results"]
+    for words in (["-m", "experiments.run", *cell], ["-c", SESSION, str(tmp_path / "journal")]):
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=place, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("results/c1/*.parquet"))
+    assert list(temporary.glob(f"private-bandits-{os.getuid()}/**/*.nbc"))

@@ -4,18 +4,15 @@ Most examples are policies of one command, each in a module of its own, so that 
 """
 
 import dataclasses
-import importlib
 import io
-import pickle
+import re
 import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
-import joblib
 import pytest
 
 from bandits.environments.bernoulli import C1
-from bandits.environments.resampling import Resampled
 from bandits.policies.ucb import UCB1
 from experiments import load, running
 from experiments.cells.regret import RegretCell
@@ -24,7 +21,6 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.own_code import own_source
-from experiments.own_code.fan_out import Shipped, delayed
 from experiments.simulate import second_play
 from experiments.simulate.second_play import STEPS, chosen
 from experiments.store.results_file import read_footer
@@ -81,22 +77,13 @@ PLAIN = {
     "check": "pass",
     "select": "return int(rng.integers(5))",
 }
-INSTANCE = """
-from dataclasses import dataclass, field
 
-import numpy as np
 
-from bandits import Instance
-from bandits.environments.bernoulli import BernoulliInstance
-
-@dataclass(frozen=True)
-class Arms({base}):
-    name, citation = "{name}", "none"
-    {body}
-
-    def define_means(self):
-        return {means}
-"""
+def write(folder, file="mine", **lines):
+    """Write a policy of the user, plain but for some of its lines."""
+    (folder / "policy").mkdir(parents=True, exist_ok=True)
+    (folder / "policy" / f"{file}.yaml").write_text(f"_target_: {file}_policy.Mine\nbeta: 0.5\n")
+    (folder / f"{file}_policy.py").write_text(POLICY.format(**PLAIN | {"name": file} | lines))
 
 
 @pytest.fixture
@@ -104,14 +91,10 @@ def users(call, tmp_path, monkeypatch):
     """Run a user's policy with some of its lines replaced."""
     monkeypatch.setattr(sys, "path", sys.path[:])
 
-    def users(*words, module="mine_policy", **lines):
-        folder = tmp_path / "mine"
-        (folder / "policy").mkdir(parents=True, exist_ok=True)
-        (folder / "policy" / "mine.yaml").write_text(f"_target_: {module}.Mine\nbeta: 0.5\n")
-        (folder / f"{module}.py").write_text(POLICY.format(**PLAIN | lines))
-        asked = ["policy=mine", "horizon=50", "replications=7", f"results_dir={folder}/results"]
-        keys = {word.partition("=")[0] for word in words}
-        return call("--config-dir", folder, *(word for word in asked if word.partition("=")[0] not in keys), *words)
+    def users(*words, **lines):
+        write(tmp_path / "mine", **lines)
+        asked = ["policy=mine", "horizon=50", "replications=7", f"results_dir={tmp_path}/mine/results", *words]
+        return call("--config-dir", tmp_path / "mine", *{word.partition("=")[0]: word for word in asked}.values())
 
     yield users
     sys.modules.pop("mine_policy", None)
@@ -216,6 +199,7 @@ IN_SIMULATION = {
 ENDING = {
     "leaves": ("_exit(0)", "ended twice (EXIT(0))"),
     "crashes": ("ctypes.string_at(0)", "ended twice (SIGSEGV(-11))"),
+    "interrupts": ("signal.raise_signal(2); return 0", "a second play in a new process failed: KeyboardInterrupt"),
 }
 SOUND = {
     "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
@@ -243,13 +227,9 @@ class Simulated:
 def simulated(folder, cases, *words):
     """Run one command with a policy for each case, by its lines that differ, or by the text of its `select`."""
     names = {f"mine{number}": case for number, case in enumerate(cases)}
-    (folder / "policy").mkdir(parents=True)
     for name, case in names.items():
-        lines = (
-            cases[case] if isinstance(cases[case], dict) else {"select": cases[case].replace("{folder}", str(folder))}
-        )
-        (folder / "policy" / f"{name}.yaml").write_text(f"_target_: {name}_policy.Mine\nbeta: 0.5\n")
-        (folder / f"{name}_policy.py").write_text(POLICY.format(**PLAIN | lines | {"name": name}))
+        lines = cases[case] if isinstance(cases[case], dict) else {"select": cases[case]}
+        write(folder, name, **lines | {"select": lines["select"].replace("{folder}", str(folder))})
     cells = f"cells=[{{policy: [{', '.join(names)}]}}]"
     asked = ["instance.arms=5", "horizon=50", "replications=7", f"results_dir={folder}/results", cells, *words]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as text:
@@ -287,6 +267,13 @@ def test_errors_in_simulation(together, case, named):
 
 
 @pytest.mark.slow
+def test_a_reason_is_one_line_with_its_place_and_how_often_it_came(together):
+    line = POLICY[: POLICY.index("{select}")].count("\n") + 1
+    place = rf"RuntimeError: broken policy \(\S+/mine1_policy.py, line {line}, in select\)"
+    assert re.search(rf"{place}.* and 6 times more", together.errors["raises"])
+
+
+@pytest.mark.slow
 def test_what_is_sound_is_stored_and_nothing_else(together):
     assert together.stored == set(SOUND)
     assert together.errors.keys() == IN_SIMULATION.keys()
@@ -297,9 +284,15 @@ def test_what_is_sound_is_stored_and_nothing_else(together):
 
 @pytest.mark.slow
 def test_a_single_replication_that_is_different_is_found_and_what_leaves_ends_no_command(tmp_path):
-    """With one worker too."""
+    """With one worker too, and in the background, where a shell starts a command with SIGINT ignored."""
     cases = ODD | {case: select for case, (select, _) in ENDING.items()}
-    outcome = simulated(tmp_path / "mine", cases, "runner.workers=1")
+    second_play._SERVER.end()  # the next one inherits what is ignored
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        outcome = simulated(tmp_path / "mine", cases, "runner.workers=1")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        second_play._SERVER.end()
     assert (outcome.code, outcome.stored) == (1, set())
     assert outcome.errors.keys() == {*ODD, *ENDING}
     for number, case in enumerate(ODD):
@@ -308,87 +301,14 @@ def test_a_single_replication_that_is_different_is_found_and_what_leaves_ends_no
         assert named in outcome.errors[case]
 
 
-LAW = (
-    "support = 0.0, 1.0\n\n    def sample(self, arm, rng): return float(rng.random() < self.mean_rewards[arm])\n\n    "
-)
-SUMS = "def sums(self, arms, rounds, rng): return rng.binomial(rounds, self.mean_rewards[arms]).astype(float)"
-THREE = "np.array([0.9, 0.5, 0.1])"
-DRAWN = "def __post_init__(self): object.__setattr__(self, 'drawn', np.random.default_rng().random(3))"
-INSTANCES = {
-    "a sample of its own": (
-        "BernoulliInstance",
-        "def sample(self, arm, rng): return 1.0",
-        THREE,
-        "changes sample of Ber",
-    ),
-    "sums of its own": ("BernoulliInstance", SUMS, THREE, "changes sums of BernoulliInstance"),
-    "gaps of its own": ("Instance", f"{LAW}{SUMS}\n    gaps = 1 - np.arange(3)", THREE, "changes gaps of Instance"),
-    "a support of its own": ("BernoulliInstance", "support = (0.0, 2.0)", THREE, "changes support of BernoulliInst"),
-    "a mean above 1": ("BernoulliInstance", "", "np.array([0.5, 1.2])", "must lie in [0, 1]"),
-    "no number for a mean": ("BernoulliInstance", "", "np.array([0.5, np.nan])", "must be a list of finite numbers"),
-    "other means each time": ("BernoulliInstance", "", "np.random.default_rng().random(3)", "are others when define"),
-    "a parameter t": ("BernoulliInstance", "t: int = 3", THREE, "instance.t: is a column of every table"),
-    "a parameter delta": ("BernoulliInstance", "delta: float = 0.1", THREE, "instance.delta: is a column"),
-    "a mapping": ("BernoulliInstance", "table: dict[str, float] = field(default_factory=dict)", THREE, "a mapping"),
-    "means that were drawn": ("BernoulliInstance", DRAWN, "self.drawn", AGAIN),  # once, so that a copy would keep them
-    "means of its making": ("BernoulliInstance", "x: object = field(default_factory=lambda: 0)", THREE, ""),
-    "wrong sums": ("Instance", LAW + SUMS.replace("rounds, self", "1, self"), THREE, "not have the law of 4 rewards"),
-    "a wrong sample": ("Instance", LAW.replace("< self", "< 0.5 * self") + SUMS, THREE, "have the mean 0.44"),
-    "a reward outside": ("Instance", LAW.replace("float(", "3 * float(") + SUMS, THREE, "outside of its support 0..1"),
-    "a right law": ("Instance", LAW + SUMS, THREE, ""),
-}
-
-
-@pytest.mark.slow
-def test_a_policy_that_interrupts_its_process_is_refused_in_the_background_too(tmp_path):
-    """A shell starts such a command with SIGINT ignored, which its processes inherit."""
-    second_play._SERVER.end()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        interrupts = {"interrupts": "__import__('signal').raise_signal(2); return 0"}
-        outcome = simulated(tmp_path / "mine", interrupts, "runner.workers=2")
-    finally:
-        signal.signal(signal.SIGINT, before)
-        second_play._SERVER.end()
-    assert (outcome.code, outcome.stored) == (1, set())
-    assert "a second play in a new process failed: KeyboardInterrupt" in outcome.errors["interrupts"]
-
-
-@pytest.mark.parametrize(("base", "body", "means", "named"), INSTANCES.values(), ids=INSTANCES)
-def test_what_compiled_loops_assume_of_an_instance_holds_or_is_refused(call, tmp_path, base, body, means, named):
-    mine = tmp_path / "mine"
-    (mine / "instance").mkdir(parents=True)
-    extra = "table: {a: 1}\n" if "dict" in body else ""
-    (mine / "instance" / "arms.yaml").write_text(f"_target_: own_arms.Arms\n{extra}")
-    (mine / "own_arms.py").write_text(INSTANCE.format(base=base, name="own_arms", body=body, means=means))
-    asked = ["instance=arms", "policy=dp_se", "horizon=50", "replications=2", f"results_dir={mine}/results"]
-    outcome = call("--config-dir", mine, *asked)
-    if named:
-        assert named in outcome.err
-        assert outcome.err.startswith("error: ")
-    assert (outcome.code == 0, bool(stored(tmp_path))) == (not named, not named), outcome.err
-
-
-def test_a_place_in_a_file_of_the_user_is_named(users, tmp_path):
-    line = POLICY.format(**PLAIN | {"select": "HERE"}).splitlines().index("        HERE") + 1
-    assert f"({tmp_path}/mine/mine_policy.py, line {line}, in select)" in users(select="return [][t]").err
-
-
-def test_one_line_for_a_reason_however_many_blocks(users):
-    outcome = users("replications=23", select="raise ValueError('always')")
-    line, _ = outcome.err.splitlines()  # the other line says where to find more
-    assert "and 22 times more" in line
-
-
 @pytest.mark.slow
 def test_versions_of_a_class_are_not_mixed(users, tmp_path):
     """Edits in quick succession: each number belongs to the code at its time."""
-    results, regrets = tmp_path / "mine" / "results", {}
-    for arm in (0, 1, 2, 1, 0):
-        words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5]", f"replications={2 + len(regrets)}"]
+    results = tmp_path / "mine" / "results"
+    for number, arm in enumerate((0, 1, 2, 1, 0)):
+        words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5]", f"replications={2 + number}"]
         outcome = users(*words, select=f"return {arm}")
         assert (outcome.code, outcome.err) == (0, "")
-        regrets.setdefault(arm, set()).add(arm)
     table = load(results_dir=results, t=50, code=sorted({code_of(path) for path in stored(results)}))
     regrets = [set(rows.regret) for _, rows in table.groupby("code", observed=True)]
     assert sorted(map(max, regrets)) == pytest.approx([0, 10, 20])
@@ -398,25 +318,15 @@ def test_versions_of_a_class_are_not_mixed(users, tmp_path):
     assert "computed again" not in users("recorded=1", select="return 0").out  # other checkpoints are no edit
 
 
-EDITS = {  # of files in the folder: whether they make another cell
-    "helper.py": True,
-    "deep/__init__.py": True,
-    "data/arm.csv": True,
-    "notes.txt": True,
-    "policy/table.csv": True,
-    "policy/mine.yaml": False,
-    "experiment/one.yaml": False,
-    "results/c1/x.parquet": False,
-    "figures/one.png": False,
-    ".hidden/file": False,
-    "__pycache__/helper.pyc": False,
-}
+KEYED = ["helper.py", "deep/__init__.py", "data/arm.csv", "notes.txt", "policy/table.csv"]
+WRITTEN = ["results/c1/x.parquet", "figures/one.png"]
+UNKEYED = [*WRITTEN, "policy/mine.yaml", "experiment/one.yaml", ".hidden/file", "__pycache__/helper.pyc"]
 
 
 def test_every_file_of_the_folder_is_part_of_a_class(users, tmp_path, monkeypatch):
     """But for the YAML of groups, hidden files, and what commands write, also those that are not named again."""
     mine, more = tmp_path / "mine", tmp_path / "more"
-    for file in (*(mine / name for name in EDITS), more / "x"):
+    for file in (*(mine / name for name in KEYED + UNKEYED), more / "x"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("# 1")
     (mine / "policy" / "mine.yaml").unlink()
@@ -428,10 +338,10 @@ def test_every_file_of_the_folder_is_part_of_a_class(users, tmp_path, monkeypatc
         (request,) = plan([["policy=mine", "horizon=50", *words]], Composer([mine]))[0].requests
         return request.cell.key
 
-    for name, counts in EDITS.items():
+    for name in KEYED + UNKEYED:
         before = key()
         (mine / name).write_text((mine / name).read_text() + "\n# 2")
-        assert (key() != before) == counts, name
+        assert (key() != before) == (name in KEYED), name
     before = key(f"own_dirs=[{more}]")
     assert before != key()
     (more / "x").write_text("# 2")
@@ -457,18 +367,6 @@ def test_of_a_short_cell_every_replication_is_played_again():
     assert chosen(of_cell(STEPS), range(6, 7)) == [7, 6]
 
 
-def test_parts_of_a_cell_may_be_own():
-    """A user's class inside one of ours is part of the cell, too; keys of ours do not depend on code."""
-
-    @dataclasses.dataclass(frozen=True)
-    class Bandit(C1):
-        name = "mine"
-
-    assert RegretCell(Resampled(Bandit(3)), UCB1(), 50).own == (Bandit,)
-    assert RegretCell(Resampled(C1(3)), UCB1(), 50).own == ()
-    assert RegretCell(C1(3), UCB1(), 50).key == "af356c083ccd57c5"
-
-
 def test_two_classes_of_one_name_are_not_one_cell(users, tmp_path):
     users("plan=true")
     twin = POLICY.format(**PLAIN) + "\n\n@dataclass(frozen=True)\nclass Twin(Mine):\n    pass\n"
@@ -478,63 +376,3 @@ def test_two_classes_of_one_name_are_not_one_cell(users, tmp_path):
         plan([["cells=[{policy: [mine, twin]}]", "horizon=50"]], Composer([tmp_path / "mine"]))
     plans = plan([[f"policy={name}", "horizon=50"] for name in ("mine", "twin")], Composer([tmp_path / "mine"]))
     assert len({planned.requests[0].cell.key for planned in plans}) == 2
-
-
-def value_of(name):
-    return importlib.import_module(name).VALUE
-
-
-def test_workers_import_the_version_that_was_sent(tmp_path, monkeypatch):
-    """A process that imported an older version imports the new one; if it cannot, it raises an error."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    (tmp_path / "sent_module.py").write_text("VALUE = 1\n")
-    own_source.use([tmp_path])
-    shipped = pickle.dumps(Shipped(value_of))
-    assert pickle.loads(shipped).open()("sent_module") == 1
-    for value in (2, 3):
-        (tmp_path / "sent_module.py").write_text(f"VALUE = {value}\n")
-        own_source.use([tmp_path])
-        assert joblib.Parallel(2)(delayed(value_of)(name) for name in ("sent_module", "sent_module")) == [value, value]
-    with pytest.raises(UserError, match="edited while the command runs"):
-        pickle.loads(shipped).open()
-
-
-def test_workers_import_nothing_from_the_folder_of_another_command(tmp_path, monkeypatch):
-    """A process that was started for another folder has it in its path, from loky, though it was never given it."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        folder.mkdir()
-        (folder / "twice_module.py").write_text(f"VALUE = {folder.name!r}\n")
-    own_source.use([new])
-    shipped = pickle.dumps(Shipped(value_of))
-    monkeypatch.setattr(own_source, "_STATE", own_source._State())
-    sys.path[:] = [*own_source.others(), str(old)]
-    assert pickle.loads(shipped).open()("twice_module") == "new"
-
-
-def test_a_composer_sent_to_a_worker_brings_its_folders(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    text = pickle.dumps(Composer([tmp_path]))
-    monkeypatch.setattr(own_source, "_STATE", own_source._State())
-    assert pickle.loads(text).config_dirs == (tmp_path,)
-    assert own_source.now().given == (tmp_path,)
-
-
-class Changing:
-    """A dictionary of it changes while it is pickled, the first `times`."""
-
-    def __init__(self, times):
-        self.left = times
-
-    def __reduce__(self):
-        self.left -= 1
-        if self.left >= 0:
-            raise RuntimeError("dictionary changed size during iteration")
-        return int, (7,)
-
-
-def test_what_another_thread_changes_meanwhile_is_pickled_again():
-    assert pickle.loads(pickle.dumps(Shipped(Changing(3)))).open() == 7
-    with pytest.raises(RuntimeError, match="changed size"):
-        pickle.dumps(Shipped(Changing(10**6)))

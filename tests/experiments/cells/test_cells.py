@@ -10,6 +10,7 @@ from bandits.environments.bernoulli import C1, C2
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses
 from bandits.environments.gap_profiles import OneGap
 from bandits.environments.neighbours import NeighbouringRewards
+from bandits.environments.resampling import Resampled
 from bandits.environments.streams import SignedBernoulli
 from bandits.exact.worst_profiles import WorstProfile
 from bandits.policies.batched_index import DPKLUCB
@@ -256,3 +257,15 @@ def test_weighted_runs_are_loaded_and_found_from_plain_ones(tmp_path):
     table = load_weighted(results_dir=tmp_path)
     assert table.regret.tolist() == [rare.replicate(place)["regret"] for place in range(3)]
     assert set(load(results_dir=tmp_path).record) == {"regret"}
+
+
+def test_parts_of_a_cell_may_be_own():
+    """A user's class inside one of ours is part of the cell, too; keys of ours do not depend on code."""
+
+    @dataclass(frozen=True)
+    class Bandit(C1):
+        name = "mine"
+
+    assert RegretCell(Resampled(Bandit(3)), UCB1(), 50).own == (Bandit,)
+    assert RegretCell(Resampled(C1(3)), UCB1(), 50).own == ()
+    assert RegretCell(C1(3), UCB1(), 50).key == "af356c083ccd57c5"

@@ -11,10 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import pytest
 
+import experiments
 from experiments.config.compose import REPOSITORY
+from experiments.process import SIMULATING
 from experiments.store.results_file import read_file
 
 pytestmark = pytest.mark.slow
@@ -142,3 +145,26 @@ def test_a_command_that_is_stopped_at_its_end_ends_as_it_would(workers, sent, tm
     process = started(tmp_path, [*SHORT, workers], "atexit")
     wait_for((tmp_path / "marker").exists, process)
     assert stopped(process, sent, 0) == []
+
+
+class Ends:
+    """Its end raises what Python then ignores, as the callback of a compiler does."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __del__(self):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "thread", "printed"),
+    [(KeyboardInterrupt, SIMULATING, False), (KeyboardInterrupt, "x", True), (ValueError, SIMULATING, True)],
+)
+def test_a_thread_that_is_asked_to_end_in_a_callback_prints_nothing(error, thread, printed, monkeypatch, capsys):
+    """One command in fifty that was stopped while it compiled printed a traceback of llvmlite."""
+    monkeypatch.setattr(sys, "unraisablehook", experiments._say_ignored)
+    ending = Thread(target=Ends, args=(error(),), name=thread)
+    ending.start()
+    ending.join()
+    assert ("Traceback" in capsys.readouterr().err) == printed
