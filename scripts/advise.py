@@ -66,8 +66,11 @@ def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
         raise UserError("error: only for goal=best_arm")
     growing = growing_answer(say, config["results_dir"], 100 if runs is None else runs, **fields)
     with contextlib.redirect_stdout(sys.stderr):
-        first = next(growing)
-        print(*head(first), sep="\n", flush=True)  # a first look, after few runs
+        answer = next(growing)
+        if answer.compiling:
+            print(*head(answer), sep="\n", flush=True)  # a first look at what is compiled
+            answer = next(look for look in growing if not look.compiling)
+        print(*head(answer), sep="\n", flush=True)  # a look at all, after few runs
         answer = next(growing)
     print(*head(answer), sep="\n", flush=True)
     with contextlib.redirect_stdout(sys.stderr):

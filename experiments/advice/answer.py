@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -12,7 +13,8 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.config.compose import Composer
 from experiments.contests import FEWEST, Contest, error_of_each
 
@@ -81,6 +83,7 @@ class Answer:
     bound: the lower bound of the promise, asymptotic; None if none is known.
     variations: the question with one thing changed, see `Variation`.
     learned: of a question in which nothing learns, see `Learned`; None until it was sought.
+    compiling: of a first look, the policies that are still being compiled, which may be better than those of `rows`.
     """
 
     asking: Question
@@ -91,6 +94,7 @@ class Answer:
     bound: float | None = None
     variations: list[Variation] = field(default_factory=list)
     learned: Learned | None = None
+    compiling: tuple[str, ...] = ()
 
     @property
     def learns(self) -> bool:
@@ -130,6 +134,7 @@ def growing_answer(
 ) -> Iterator[Answer]:
     """The answer of `advise` as it grows: after a few runs, after all runs, then with one variation after the other.
 
+    While loops are compiled, looks at the policies that can be played come before that.
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
     return _answers(
@@ -141,14 +146,26 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
     composer = Composer()
     private, free = contenders(asking, composer, extra)
     tell(f"{len(private)} policies promise enough")
-    finalists, dropped = race(asking, private, tell)
-    tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
-    answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
-    yield answer
-    rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+    seconds: dict[str, float] = {}
+    with closing(trials(private, free, asking.users)) as trying:
+        for number, more in enumerate(trying):
+            seconds |= more
+            compiling = tuple(one.label for one in private if key_of(one) not in seconds)
+            if not compiling:
+                break
+            tell(f"compiling, once for this machine: {', '.join(compiling)}")
+            if number:
+                yield _look(asking, private, seconds, compiling)
+        finalists, dropped = race(asking, private, tell, seconds=seconds)
+        tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
+        answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+        yield answer
+        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+        for more in trying:  # those without privacy, which others compile meanwhile
+            seconds |= more
     names = [row.contender.name for row in rows]
     loose = _named(asking.with_budget(NEGLIGIBLE / asking.epsilon), names, composer, extra)
-    unbound, _ = race(asking, [*free, *loose], longest=QUICK)
+    unbound, _ = race(asking, [*free, *loose], longest=QUICK, seconds=seconds)
     answer = replace(answer, rows=rows, contest=rivals, free=next(iter(play(unbound[:1], runs)), None))
     if rows and not answer.learns:
         answer = replace(answer, learned=_learned(asking, composer, extra, tell))
@@ -156,6 +173,15 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
     for varied in chain(_varied(asking, names, composer, extra, tell), _trusted(asking, composer, extra, tell)):
         answer = replace(answer, variations=[*answer.variations, varied])
         yield answer
+
+
+def _look(
+    asking: Question, private: Sequence[Contender], seconds: dict[str, float], compiling: tuple[str, ...]
+) -> Answer:
+    """The best after a few runs of those that can be played, while others are compiled."""
+    fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST]
+    rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
+    return Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
 
 
 def _placed(

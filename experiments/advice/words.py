@@ -55,7 +55,10 @@ def sentence(answer: Answer) -> str:
     if not answer.rows:
         return "No policy here both promises this and can be simulated in this case."
     if (runs := max(row.runs for row in answer.rows)) < FEWEST:
-        return f"A first look: {runs} runs of each are too few to recommend one."
+        text = f"A first look: {runs} runs of each are too few to recommend one."
+        if answer.compiling:
+            text += f" Still to come, as they are being compiled, once for this machine: {', '.join(answer.compiling)}."
+        return text
     if not answer.learns:
         text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
         return text if answer.learned is None else f"{text} {from_users(answer.learned)}."

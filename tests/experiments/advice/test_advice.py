@@ -17,7 +17,7 @@ from experiments.advice.answer import Answer, Variation, advise
 from experiments.advice.contenders import contenders, largest_budget
 from experiments.advice.past import read_past
 from experiments.advice.question import question
-from experiments.advice.race import Row, judged, pooled, seconds_of_a_run
+from experiments.advice.race import Row, judged, pooled
 from experiments.advice.words import changed, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
@@ -184,10 +184,10 @@ def test_halving_keeps_the_best_and_says_why_others_are_dropped(monkeypatch):
         return [SimpleNamespace(lost=float(item.name), label=item.name, contender=item) for item in left]
 
     monkeypatch.setattr(race, "play", play)
-    monkeypatch.setattr(race, "is_stored", lambda item: item.name == "11")
-    monkeypatch.setattr(race, "seconds_of_a_run", lambda item, users: 0.7 if item.name in ("11", "12") else 0.1)
+    monkeypatch.setattr(race, "key_of", lambda item: item.name)
+    monkeypatch.setattr(race, "trials", lambda left, later, users: iter([dict.fromkeys([it.name for it in left], 0.1)]))
     said = []
-    left, dropped = race.race(question(**CASE), racers, said.append)
+    left, dropped = race.race(question(**CASE), racers, said.append, seconds={"11": 0.3, "12": 0.7})
     assert rounds == [(4, 12), (16, 6)]
     assert [item.name for item in left] == ["0", "1", "2", "3", "4"]
     assert dropped[0] == "12 (not run: about 0.7 s a run)"
@@ -414,14 +414,6 @@ def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
     gaps = [there for there in answer._varied(asking, ["a"], Composer(), (), lambda _: None) if there.field == "gap"]
     assert [there.learned for there in gaps] == ["sought", None]
     assert among == [(pytest.approx(200), ["a"])]
-
-
-def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
-    times = {10_000: 0.01, 100_000: 0.02}
-    monkeypatch.setattr(race, "_seconds", lambda one, users: times.pop(users))
-    assert seconds_of_a_run(None, 200_000) == pytest.approx(0.2)
-    times[10_000] = 0.01
-    assert seconds_of_a_run(None, 10_000_000) == pytest.approx(0.02 * 100**0.30103, rel=1e-4)
 
 
 def committing(**fields):
