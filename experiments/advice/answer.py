@@ -22,7 +22,7 @@ LEARNS = 0.9  # a policy whose median is above this share of uniform play learns
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
-VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all
+VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all; at ends of a range all are
 CURVE = 20  # runs of each finalist at other budgets and numbers of users
 BUDGETS = (0.25, 0.5, 2.0, 4.0)  # times epsilon
 USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
@@ -106,6 +106,28 @@ class Answer:
         """The recommended ones; several if their intervals do not separate them."""
         keys = {one.key for one in self.contest.best}
         return [row for row in self.rows if row.standing.key in keys]
+
+    @property
+    def over_range(self) -> list[tuple[Question, Row]]:
+        """Of a range of gaps: each finalist at the gap, middle or end, where its 95 % quantile is the largest; least first.
+
+        Empty without a range, or before both ends were played.
+        """
+        ends = [one for one in self.variations if one.field == "gap"]
+        if not self.asking.ranged or len(ends) < len(self.asking.nearby):
+            return []
+        judged_keys = {one.key for one in self.contest.rivals}
+        names = [row.contender.name for row in self.rows if row.standing.key in judged_keys]
+        places = [(self.asking, self.rows), *((one.asking, one.rows) for one in ends)]
+        everywhere = [
+            [(there, row) for there, rows in places for row in rows if row.contender.name == name] for name in names
+        ]
+        worst = [max(some, key=_high) for some in everywhere if len(some) == len(places)]
+        return sorted(worst, key=_high)
+
+
+def _high(place: tuple[Question, Row]) -> float:
+    return place[1].standing.high
 
 
 def advise(
@@ -213,7 +235,8 @@ def _varied(
     for field_, value, other, runs in _cases(asking, budget):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        best = [row.contender for row in few if row in few[:VARIED] or row.contender.law is not None]
+        ranged = field_ == "gap" and asking.ranged
+        best = [row.contender for row in few if ranged or row in few[:VARIED] or row.contender.law is not None]
         there = Variation(field_, value, other, judged(play(best, runs))[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))

@@ -24,15 +24,17 @@ class Naming:
 
     Attributes
     ----------
-    asking: with the number of users that was given, or the least that was found to be enough.
+    asking: with the number of users that was given, or the least that was found to be enough; of a range of gaps with
+        the smallest.
     error: the probability of a wrong arm that is allowed; None if the number of users was given.
     rows: policies that promise enough, the least often wrong first.
     free: the least often wrong without privacy.
     curve: (users, the row that is least often wrong there).
     sure: of an `error`, (users, a rule that stops by itself and errs so seldom whatever the gaps are) with which it has
         stopped in time; None if it was not found.
-    nearby: (factor, users, row): the same with all gaps times a factor, half and twice or the ends of a range. The row
-        is the one that is least often wrong; with an `error`, `users` are enough there, or None if none are.
+    nearby: (factor, users, row): the same with all gaps times a factor, half and twice, or those to the middle and the
+        largest of a range. The row is the one that is least often wrong; with an `error`, `users` are enough there, or
+        None if none are.
     """
 
     asking: Question
@@ -103,14 +105,15 @@ def name_best(
 
         name_best(means=[0.03, 0.033], epsilon=0.5, error=0.05).asking.users
 
-    Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the probability
-    of a wrong arm ends below the error, for some policy, so that the number of users is on the safe side; for two arms
-    it is computed, and exact. Raises `UserError`, one line that names the field.
+    Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the
+    probability of a wrong arm ends below the error, for some policy, so that the number of users is on the safe
+    side; for two arms it is computed, and exact. A range of gaps is answered at its smallest, which is the hardest.
+    Raises `UserError`, one line that names the field.
     """
     users = None if users == "?" else users
     if (users is None) == (error is None):
         raise UserError("users: give either users or the error that is allowed")
-    asking = question(users=MOST_USERS if users is None else users, **fields)
+    asking = question(users=MOST_USERS if users is None else users, **fields).hardest
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
     allowed = None if error is None else _checked(error)

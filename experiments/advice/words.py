@@ -102,7 +102,10 @@ def case(asking: Question) -> Iterator[str]:
 
 
 def changed(answer: Answer) -> Iterator[str]:
-    """How the answer changes with gaps, budget, users and trust: a line for each value."""
+    """How the answer changes with gaps, budget, users and trust: a line for each value, and one for a range of gaps."""
+    for asking, row in answer.over_range[:1]:
+        high = f"95 % quantile at most {row.standing.high:,.0f}, at gap {asking.gap:.3g}"
+        yield f"  over the range of gaps take {row.label}: {high}"
     for one in answer.variations:
         if not one.rows:
             continue
@@ -206,17 +209,14 @@ def _wrong(row: Namer) -> str:
 
 
 def over_the_range(naming: Naming) -> str:
-    """What holds for every gap of the range that was given, by its ends; empty if none was."""
+    """That the answer is for the smallest gap of the range that was given, and what the largest needs; else empty."""
     if not naming.asking.ranged:
         return ""
-    (_, users, row), (_, _, at_largest) = naming.nearby
-    if naming.error is not None:
-        text = "no number of users is enough" if users is None else f"about {users:,} users are enough"
-        return f" Over the whole range of gaps {text}."
-    assert row is not None
-    assert at_largest is not None
-    ends = f"{100 * at_largest.wrong.estimate:.3g} % at the largest to {100 * row.wrong.estimate:.3g} % at the smallest"
-    return f" Over the range of gaps that is {ends}, each by the policy that is best there."
+    gap, (_, (factor, users, row)) = naming.asking.gap, naming.nearby
+    assert row is not None  # what is enough at the smallest gap is at a larger one
+    there = f"{100 * row.wrong.estimate:.3g} % of runs err" if naming.error is None else f"about {users:,} are enough"
+    text = f" That is at the smallest gap of the range, {gap:.3g}, the hardest; at the largest, {gap * factor:.3g},"
+    return f"{text} {there}."
 
 
 def naming_sentence(naming: Naming) -> str:

@@ -477,3 +477,20 @@ def test_a_mean_without_a_wrong_commitment_is_in_doubt():
     sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((100, 1), dtype=int)}
     assert race._standing(beta, Stored(sure, {}, made.cell), 0.01).doubt == race.COMMITS
     assert race._standing(beta, made, 0.01).doubt == ""  # a quarter of its runs are wrong
+
+
+def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
+    """At the middle a loses less, at the largest gap b: its worst of 100, 150 and 200 is below 90, 100 and 300 of a."""
+    asking = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
+    lost_at = {1: {"a": 90, "b": 100, "c": 80}, 0.5: {"a": 100, "b": 150}, 2: {"a": 300, "b": 200, "c": 70}}
+    rows = {factor: [row(name, regret, one) for name, regret in some.items()] for factor, some in lost_at.items()}
+    first, rivals = judged(rows[1])
+    ends = [Variation("gap", factor, asking.with_gaps(factor), judged(rows[factor])[0]) for factor in (0.5, 2)]
+    whole = Answer(asking, first, rivals, [], variations=[Variation("epsilon", 2.0, asking, first), *ends])
+    assert [(there.gap, found.label, found.standing.high) for there, found in whole.over_range] == [
+        (pytest.approx(0.4), "b", 201),
+        (pytest.approx(0.4), "a", 301),
+    ]
+    assert next(changed(whole)) == "  over the range of gaps take b: 95 % quantile at most 201, at gap 0.4"
+    assert replace(whole, variations=ends[:1]).over_range == []
+    assert replace(whole, asking=question(**CASE)).over_range == []
