@@ -1,17 +1,23 @@
 """Which policies name the best of some arms when the number of users is fixed, and how often they are wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
+from bandits.guarantees import Guarantee, Scope
 from bandits.learner import Learner
 from bandits.mechanisms.concentrated import pure_of_rho
+from bandits.policies.base import Policy
+from bandits.policies.distributed import DistRDPSE
+from bandits.policies.halving import DPHalvingGauss
 from bandits.policies.local_halving import LDPHalving
+from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
+from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
 from experiments.errors import UserError, shown
@@ -25,6 +31,8 @@ HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
 RULES = {"epsilon": ("dp_tt", "dp_se"), "rho": ("dp_se_gauss",), "": ("successive_elimination",)}  # stop by themselves
 LOCAL_HALVING = "ldp_halving"  # for every trust but central: what is promised of bits is promised of their sums
 RULES_OF = {"distributed": ("dist_dp_se", "ctb_tt"), "shuffle": ("ctb_tt",), "local": ("ctb_tt",)}
+WITH_DELTA: tuple[type[Policy], ...] = (ShuffleSE, DistRDPSE)  # rules that a delta admits; of central those of a rho
+SCOPES = {"local": Scope.LOCAL, "shuffle": Scope.SHUFFLE, "distributed": Scope.DISTRIBUTED}
 TRUSTS = (*RULES_OF, "central")
 BY_STEPS = ("ctb_tt",)  # whose time grows with users: left out where all runs together have more steps than this
 MOST_STEPS = 1e8
@@ -68,6 +76,7 @@ def namers(
     composer: Composer | None = None,
     trust: str = "central",
     rules: bool = True,
+    delta: float = 0.0,
 ) -> list[Namer]:
     """All ways to name one of the Bernoulli arms with these means under a budget, or none; the least often wrong first.
 
@@ -78,13 +87,16 @@ def namers(
     that is computed by `bandits.exact`. All else is simulated `runs` times and stored in `results_dir`, as by
     `experiments.run`. A policy whose first round or batch needs more users is left out, and so is one that decides at
     every step if it would take too long. Without `trust` in a server, "local", "shuffle" or "distributed", halving is
-    that on bits of users; a rho is then promised by the pure epsilon that implies it. Who asks often gives a
-    `composer`, which keeps what it has composed.
+    that on bits of users; a rho is then promised by the pure epsilon that implies it. With a `delta` beside epsilon
+    policies take part whose own promise, at the largest budget that implies it, is weaker: normal noise, or rules of
+    shuffled bits and of modular sums. Who asks often gives a `composer`, which keeps what it has composed.
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
     """
     budget = _budget(epsilon, rho, trust)
     settings = list(_settings(len(means), users, budget, beta, trust))
+    if delta and epsilon is not None:
+        settings += _with_delta(len(means), users, epsilon, delta, beta, trust)
     slow = BY_STEPS if users * runs > MOST_STEPS else ()
     settings = [one for one in settings if dict(one)["policy"] not in slow and (rules or not _stops(one))]
     words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
@@ -95,19 +107,22 @@ def namers(
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
-        pulls, design = users // 2, two_arms((means[0], means[1]), epsilon, rho, trust)
+        pulls = users // 2
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
+            policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
+            design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
             twice = intervals.exactly(replace(design, draws=2).wrong(pulls))
-            policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting, budget)
             computed.append(Namer(policy.legend(), setting, twice, bound, 2 * pulls, policy))
-        if budget and trust == "central":
-            wrong = intervals.exactly(design.wrong(pulls))
-            computed.append(Namer("one noisy difference", (), wrong, 1.0, 2 * pulls))
-    simulated = _simulated(means, plans, budget) if plans else []
+            if budget and trust == "central":
+                wrong = intervals.exactly(design.wrong(pulls))
+                computed.append(Namer("one noisy difference", (), wrong, 1.0, 2 * pulls))
+    simulated = _simulated(means, plans) if plans else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
 
-def two_arms(means: tuple[float, float], epsilon: float | None, rho: float | None, trust: str) -> TwoArms:
+def two_arms(
+    means: tuple[float, float], epsilon: float | None = None, rho: float | None = None, trust: str = "central"
+) -> TwoArms:
     """The test of two arms: one noisy difference of sums, or with another trust than central one of sums of bits."""
     if trust == "central":
         return TwoArms(means, epsilon, rho)
@@ -146,7 +161,34 @@ def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trus
     return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in rules)]
 
 
-def _simulated(means: Sequence[float], plans: dict[Setting, Plan], budget: dict[str, float]) -> list[Namer]:
+def _with_delta(
+    arms: int, users: int, epsilon: float, delta: float, beta: float, trust: str
+) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """A setting of each policy that (epsilon, delta) admits beside those of epsilon alone, at its largest budget."""
+    if trust == "central":
+        rho = gaussian_rho(epsilon, delta)
+        yield from () if rho is None else _settings(arms, users, {"rho": rho}, beta, trust)
+        return
+    for rule in WITH_DELTA:
+        promise = Guarantee(epsilon, delta, SCOPES[trust])
+        largest = largest_budget(cast(Any, rule)(epsilon, delta), "epsilon", promise)
+        if largest is not None:
+            spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)
+            yield (("policy", rule.name), *spent, ("policy.beta", beta), ("horizon", users))
+
+
+def gaussian_rho(epsilon: float, delta: float) -> float | None:
+    """The largest rho whose normal noise is (epsilon, delta)-private; None if it is too small to be sought."""
+    return largest_budget(DPHalvingGauss(epsilon**2 / 2), "rho", Guarantee(epsilon, delta))
+
+
+def _spent(setting: Setting) -> dict[str, float]:
+    """The epsilon or rho of a setting, by its name."""
+    chosen = dict(setting)
+    return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
+
+
+def _simulated(means: Sequence[float], plans: dict[Setting, Plan]) -> list[Namer]:
     """The rows of policies that are played."""
     complete(list(plans.values()), runner_of(list(plans.values())))
     rows = []
@@ -155,16 +197,16 @@ def _simulated(means: Sequence[float], plans: dict[Setting, Plan], budget: dict[
         wrong = intervals.share(stored.measure("wrong_arm").astype(bool), ERROR / len(plans))
         users = float(stored.measure("identification_samples").mean())
         policy = stored.cell.policy
-        rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting, budget), users, policy))
+        rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting), users, policy))
     return rows
 
 
-def _bound(means: Sequence[float], setting: Setting, budget: dict[str, float]) -> float:
+def _bound(means: Sequence[float], setting: Setting) -> float:
     """What the theorem about halving says of a setting; 1 if it is of another policy, or several arms are best."""
     chosen, gaps = dict(setting), np.sort(max(means) - np.array(means))[1:]
     if "policy.explored" not in chosen or gaps[0] == 0:
         return 1.0
-    users, allocation = chosen["policy.explored"], chosen["policy.allocation"]
+    users, allocation, budget = chosen["policy.explored"], chosen["policy.allocation"], _spent(setting)
     if chosen["policy"] == LOCAL_HALVING:
         return local_halving_error(gaps, users, budget["epsilon"], allocation)
     return halving_error(gaps, users, **budget, allocation=allocation)

@@ -109,7 +109,7 @@ class Answer:
 
     @property
     def over_range(self) -> list[tuple[Question, Row]]:
-        """Of a range of gaps: each finalist at the gap, middle or end, where its 95 % quantile is the largest; least first.
+        """Of a range of gaps: each finalist at the gap where its 95 % quantile is the largest; the least first.
 
         Empty without a range, or before both ends were played.
         """

@@ -229,6 +229,8 @@ def naming_sentence(naming: Naming) -> str:
     else:
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
     text += over_the_range(naming)
+    if naming.asking.delta and naming.asking.trust in ("shuffle", "distributed"):
+        text += " No halving here uses the delta with this trust, only rules that stop by themselves."
     if not best.stops:
         text += (
             " That is so for these means: if the best arm is less far ahead, it is wrong more often and cannot tell."
