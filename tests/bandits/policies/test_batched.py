@@ -10,6 +10,7 @@ from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaCUCB, 
 from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
 from bandits.policies.halving import DPHalving
+from bandits.policies.knockout import DPKnockout, DPKnockoutGauss
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.nash import DPNCB
 from bandits.seeds import stream
@@ -19,6 +20,8 @@ CLOSE, FAR = Bernoulli((0.9, 0.8, 0.6)), Bernoulli((0.95, 0.5, 0.05))
 CASES = [  # every policy that `bandits.deploy.Session` takes, where regret varies: policy, instance, horizon, runs
     (DPSE(1e4, beta=0.99), CLOSE, 2600, 250),
     (DPHalving(0.1, 300), CLOSE, 400, 250),
+    (DPKnockout(0.1, 300), CLOSE, 400, 250),
+    (DPKnockoutGauss(0.005, 300), CLOSE, 400, 250),
     (DPKLUCB(1.0), CLOSE, 400, 250),
     (DPKLUCB(1.0, 3, 1.5, index="exact"), CLOSE, 400, 250),
     (DPIMED(1.0), CLOSE, 400, 250),
