@@ -28,6 +28,7 @@ from experiments.store import stored_cells
 ERROR = 0.05  # the probability with which some interval of an answer may miss
 ALLOCATIONS = ("halving", "uniform")
 HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
+KNOCKOUT = {"epsilon": "dp_knockout", "rho": "dp_knockout_gauss"}  # of two arms one noisy difference
 RULES = {"epsilon": ("dp_tt", "dp_se"), "rho": ("dp_se_gauss",), "": ("successive_elimination",)}  # stop by themselves
 LOCAL_HALVING = "ldp_halving"  # for every trust but central: what is promised of bits is promised of their sums
 RULES_OF = {"distributed": ("dist_dp_se", "ctb_tt"), "shuffle": ("ctb_tt",), "local": ("ctb_tt",)}
@@ -44,12 +45,11 @@ class Namer:
 
     Attributes
     ----------
-    setting: how it is planned, as (("policy", "dp_halving"), ...); empty for one noisy difference of two arms, which no
-        policy plays.
+    setting: how it is planned, as (("policy", "dp_halving"), ...).
     wrong: how often the arm is not the best, or none is named in time; a point if it is computed.
     bound: what `wrong` cannot exceed by the theorem about halving (bandits/bounds/halving.md); 1 for other policies.
     users: how many are needed in the mean: fewer than all if the policy stops by itself.
-    policy: the policy that is played, None for one noisy difference.
+    policy: the policy that is played.
     """
 
     label: str
@@ -82,14 +82,15 @@ def namers(
 
         namers([0.033, 0.03, 0.027], users=200_000, epsilon=0.5)[0].wrong
 
-    Halving and uniform allocation use all users. The others stop by themselves, wrong with probability `beta` at most,
-    and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms are halved once:
-    that is computed by `bandits.exact`. All else is simulated `runs` times and stored in `results_dir`, as by
-    `experiments.run`. A policy whose first round or batch needs more users is left out, and so is one that decides at
-    every step if it would take too long. Without `trust` in a server, "local", "shuffle" or "distributed", halving is
-    that on bits of users; a rho is then promised by the pure epsilon that implies it. With a `delta` beside epsilon
-    policies take part whose own promise, at the largest budget that implies it, is weaker: normal noise, or rules of
-    shuffled bits and of modular sums. Who asks often gives a `composer`, which keeps what it has composed.
+    Halving, uniform allocation and a knockout use all users. The others stop by themselves, wrong with probability
+    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms
+    are halved once: that is computed by `bandits.exact`. All else is simulated `runs` times and stored in
+    `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is left out, and so
+    is one that decides at every step if it would take too long. Without `trust` in a server, "local", "shuffle" or
+    "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that implies it.
+    With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies it, is
+    weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
+    keeps what it has composed.
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
     """
@@ -111,11 +112,9 @@ def namers(
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
             policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
             design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
-            twice = intervals.exactly(replace(design, draws=2).wrong(pulls))
-            computed.append(Namer(policy.legend(), setting, twice, bound, 2 * pulls, policy))
-            if budget and trust == "central":
-                wrong = intervals.exactly(design.wrong(pulls))
-                computed.append(Namer("one noisy difference", (), wrong, 1.0, 2 * pulls))
+            design = replace(design, draws=draws_of(dict(setting)["policy"]))
+            wrong = intervals.exactly(design.wrong(pulls))
+            computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
     simulated = _simulated(means, plans) if plans else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
@@ -128,6 +127,11 @@ def two_arms(
         return TwoArms(means, epsilon, rho)
     worse, better = LDPHalving(_budget(epsilon, rho, trust)["epsilon"]).chance(np.array(means)).tolist()
     return TwoArms((worse, better))
+
+
+def draws_of(name: str) -> int:
+    """How often noise is drawn for the difference of two arms: once, or for each of the two sums."""
+    return 1 if name in KNOCKOUT.values() else 2
 
 
 def _stops(setting: Setting) -> bool:
@@ -158,6 +162,8 @@ def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trus
     fixed = (("policy", name), *spent, ("policy.explored", users), ("horizon", users + 2))
     halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
     rules = RULES[kind] if central else RULES_OF[trust]
+    if central and kind:
+        halving.append((("policy", KNOCKOUT[kind]), *fixed[1:]))
     return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in rules)]
 
 
@@ -204,7 +210,7 @@ def _simulated(means: Sequence[float], plans: dict[Setting, Plan]) -> list[Namer
 def _bound(means: Sequence[float], setting: Setting) -> float:
     """What the theorem about halving says of a setting; 1 if it is of another policy, or several arms are best."""
     chosen, gaps = dict(setting), np.sort(max(means) - np.array(means))[1:]
-    if "policy.explored" not in chosen or gaps[0] == 0:
+    if "policy.allocation" not in chosen or gaps[0] == 0:
         return 1.0
     users, allocation, budget = chosen["policy.explored"], chosen["policy.allocation"], _spent(setting)
     if chosen["policy"] == LOCAL_HALVING:

@@ -15,7 +15,7 @@ from experiments.advice.question import Question
 from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
-from experiments.fixed_budget import HALVING, LOCAL_HALVING
+from experiments.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, draws_of
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,12 @@ def _designs(asking: Question, name: str, budget: dict[str, Any]) -> tuple[TwoAr
 
     So many explore that the mean lost reward is the least, of the worst of these means.
     """
-    if len(asking.means) != 2 or asking.rewards == "heavy" or name not in (*HALVING.values(), LOCAL_HALVING):
+    names = *HALVING.values(), *KNOCKOUT.values(), LOCAL_HALVING
+    if len(asking.means) != 2 or asking.rewards == "heavy" or name not in names:
         return ()
-    noise = {
-        HALVING["epsilon"]: {"epsilon": budget.get("budget.epsilon")},
-        HALVING["rho"]: {"rho": budget.get("budget.rho")},
-    }.get(name, {})
-    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=2) for means in asking.designs)
+    key = next((key for some in (HALVING, KNOCKOUT) for key, one in some.items() if one == name and key), "")
+    noise = {key: budget.get(f"budget.{key}")} if key else {}
+    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=draws_of(name)) for means in asking.designs)
 
 
 def _seen(means: tuple[float, ...], name: str, budget: dict[str, Any]) -> tuple[float, float]:

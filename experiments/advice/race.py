@@ -8,6 +8,7 @@ import numpy as np
 
 from bandits import Instance
 from bandits.policies.halving import HalvingPolicy
+from bandits.policies.knockout import KnockoutPolicy
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
 from experiments.advice.trials import LONGEST, key_of, trials
@@ -135,7 +136,7 @@ def _standing(one: Contender, stored: Stored, error: float) -> Standing:
     """
     seen = standing(stored, error)
     if one.law is None:
-        unseen = isinstance(one.policy, HalvingPolicy) and _on_best(stored) == 1
+        unseen = isinstance(one.policy, HalvingPolicy | KnockoutPolicy) and _on_best(stored) == 1
         return replace(seen, doubt=COMMITS) if unseen else seen
     quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
     return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")

@@ -14,6 +14,7 @@ from bandits.deploy.spending import NOT_KNOWN
 from bandits.guarantees import Scope
 from bandits.policies.base import Policy
 from bandits.policies.halving import HalvingPolicy
+from bandits.policies.knockout import KnockoutPolicy
 from bandits.policies.local_ucb import LDPUCBL
 from experiments.advice.answer import Answer
 from experiments.advice.naming import Naming
@@ -53,12 +54,13 @@ def write_service(answer: Answer, folder: Path) -> list[Path]:
 
 
 def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
-    """Write the service of the halving that is least often wrong, for more users than decide; returns its files.
+    """Write the service of the policy for so many users that is least often wrong, for more than decide.
 
-    Two more of a session; twice as many of a server, which gives out a ticket anew if its message does not come.
-    Raises `UserError` if it cannot be deployed, or if a file exists.
+    Returns its files. Two more of a session; twice as many of a server, which gives out a ticket anew if its
+    message does not come. Raises `UserError` if it cannot be deployed, or if a file exists.
     """
-    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, HalvingPolicy))
+    fixed = HalvingPolicy | KnockoutPolicy
+    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, fixed))
     deciding, local = naming.asking.users, policy.guarantee.scope is Scope.LOCAL
     asking = replace(naming.asking, users=2 * deciding if local else deciding + 2)
     expected = f"{row.label} names a wrong arm in {100 * row.wrong.estimate:.3g} % of simulated runs, at most in"

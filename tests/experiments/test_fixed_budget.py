@@ -23,10 +23,10 @@ def test_two_arms_are_computed(tmp_path):
     rows = namers([0.3, 0.4], 300, epsilon=0.2, runs=20, results_dir=str(tmp_path))
     named = by_label(rows)
     assert named["DP-Halving"].wrong == (pytest.approx(TwoArms((0.3, 0.4), epsilon=0.2, draws=2).wrong(150)),) * 3
-    assert named["one noisy difference"].wrong.estimate == TwoArms((0.3, 0.4), epsilon=0.2).wrong(150)
+    assert named["DP-Knockout"].wrong.estimate == TwoArms((0.3, 0.4), epsilon=0.2).wrong(150)
     assert named["DP-Halving"].bound == pytest.approx(halving_error(np.array([0.1]), 300, epsilon=0.2))
     assert [row.wrong.estimate for row in rows] == sorted(row.wrong.estimate for row in rows)
-    assert rows[0].label == "one noisy difference"
+    assert rows[0].label == "DP-Knockout"
     assert named["DP-SE"].wrong.estimate == 1  # its first epoch alone needs more users
     assert named["DP-SE"].users == 300
 
@@ -56,7 +56,7 @@ def test_two_arms_without_trust_are_computed_from_bits(trust, tmp_path):
     assert named["LDP-Halving"].wrong == (pytest.approx(TwoArms((0.35, 0.65)).wrong(50)),) * 3
     assert named["LDP-Halving"].bound == pytest.approx(math.exp(-50 * 0.3**2))
     assert ("Dist-DP-SE" in named) == (trust == "distributed")
-    assert "one noisy difference" not in named
+    assert "DP-Knockout" not in named
     assert named["CTB-TT"].stops
     assert "CTB-TT" not in by_label(namers([0.2, 0.8], 100, epsilon=LOG3, trust=trust, rules=False))
 
@@ -100,7 +100,7 @@ def test_what_is_refused(given, named):
 @pytest.mark.parametrize(
     ("trust", "more"),
     [
-        ("central", {"dp_halving_gauss", "dp_se_gauss"}),
+        ("central", {"dp_halving_gauss", "dp_knockout_gauss", "dp_se_gauss"}),
         ("distributed", {"dist_rdp_se", "shuffle_se"}),
         ("shuffle", {"shuffle_se"}),
         ("local", set()),
