@@ -112,7 +112,7 @@ def namers(
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
             policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
             design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
-            design = replace(design, draws=draws_of(dict(setting)["policy"]))
+            design = replace(design, draws=noise_draws(dict(setting)["policy"]))
             wrong = intervals.exactly(design.wrong(pulls))
             computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
     simulated = _simulated(means, plans) if plans else []
@@ -129,7 +129,7 @@ def two_arms(
     return TwoArms((worse, better))
 
 
-def draws_of(name: str) -> int:
+def noise_draws(name: str) -> int:
     """How often noise is drawn for the difference of two arms: once, or for each of the two sums."""
     return 1 if name in KNOCKOUT.values() else 2
 

@@ -15,7 +15,7 @@ from experiments.advice.question import Question
 from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
-from experiments.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, draws_of
+from experiments.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, noise_draws
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _designs(asking: Question, name: str, budget: dict[str, Any]) -> tuple[TwoAr
         return ()
     key = next((key for some in (HALVING, KNOCKOUT) for key, one in some.items() if one == name and key), "")
     noise = {key: budget.get(f"budget.{key}")} if key else {}
-    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=draws_of(name)) for means in asking.designs)
+    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=noise_draws(name)) for means in asking.designs)
 
 
 def _seen(means: tuple[float, ...], name: str, budget: dict[str, Any]) -> tuple[float, float]:
