@@ -8,7 +8,8 @@
 
 Every policy whose promise implies the wanted one is simulated in this case now, the hopeless ones a few times only;
 what was simulated is stored, and not simulated again. The first time, the loops of all policies are compiled, which
-takes a minute or two; the first table is of those that are. The best arm stands at one place, drawn from the means. From Python: `from experiments import advise`.
+takes a minute or two; the first table is of those that are. The best arm stands at one place, drawn from the means.
+From Python: `from experiments import advise`.
 """
 
 import contextlib

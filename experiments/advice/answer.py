@@ -176,8 +176,9 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
             if not compiling:
                 break
             tell(f"compiling, once for this machine: {', '.join(compiling)}")
-            if number:
-                yield _look(asking, private, seconds, compiling)
+            look = _look(asking, private, seconds, compiling) if number else None
+            if look is not None and look.rows:
+                yield look
         finalists, dropped = race(asking, private, tell, seconds=seconds)
         tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
         answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
