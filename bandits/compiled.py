@@ -110,9 +110,18 @@ class _Cache(_CACHING.FunctionCache):  # type: ignore[misc]
 def _jitted(loop: Callable[..., Any], **options: Any) -> Any:
     """The loop, to be compiled when it is called; as it is if NUMBA_DISABLE_JIT=1, for debuggers and coverage."""
     dispatcher = _NUMBA.njit(nogil=True, error_model="numpy", **options)(loop)
-    if dispatcher is not loop and PLACE is not None:
+    if dispatcher is loop:  # NUMBA_DISABLE_JIT=1
+        return dispatcher
+    if PLACE is not None:
         with suppress(RuntimeError):  # no file has its source, as in `python -c` and notebooks: compiled each time
             dispatcher._cache = _Cache(loop)
+    call_template, general = dispatcher.get_call_template, _NUMBA.types.unliteral
+
+    def without_literals(types: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Without this a loop is compiled for a constant and again for a variable, with the same numbers."""
+        return call_template(tuple(map(general, types)), {name: general(one) for name, one in named.items()})
+
+    dispatcher.get_call_template = without_literals
     return dispatcher
 
 
@@ -149,6 +158,12 @@ def inlined(loop: Loop) -> Loop:
 def in_python(loop: Loop) -> Loop:
     """The plain Python form of a compiled `loop`: the same bits, and cheaper for a call that passes a generator."""
     return cast(Loop, getattr(loop, "py_func", loop))
+
+
+def has_code(loop: Callable[..., Any]) -> bool:
+    """Whether machine code of a compiled loop is on disk, of any types of arguments. False where none can be kept."""
+    cache = getattr(loop, "_cache", None)
+    return isinstance(cache, _Cache) and Path(cache._cache_file._index_path).exists()
 
 
 def _shared(dispatcher: Any) -> Any:

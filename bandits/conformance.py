@@ -210,7 +210,7 @@ def batches_as_declared(policy: AnyPolicy) -> None:
         if due:
             sums = [float(pulls[one] * rng.random() + rng.laplace(scale=deviation / math.sqrt(2))) for one in due]
             for run in runs:
-                run.absorb(sums)
+                run.absorb(run.numbers_of(sums))
             assert not runs[0].due, "batches are still due after their release"
             pulls[list(due)] = 0
         if t % SAVED == 0 and (saved := runs[0].saved()) is not None:

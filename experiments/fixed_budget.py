@@ -1,17 +1,23 @@
 """Which policies name the best of some arms when the number of users is fixed, and how often they are wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
+from bandits.guarantees import Guarantee, Scope
 from bandits.learner import Learner
 from bandits.mechanisms.concentrated import pure_of_rho
+from bandits.policies.base import Policy
+from bandits.policies.distributed import DistRDPSE
+from bandits.policies.halving import DPHalvingGauss
 from bandits.policies.local_halving import LDPHalving
+from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
+from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
 from experiments.errors import UserError, shown
@@ -22,9 +28,12 @@ from experiments.store import stored_cells
 ERROR = 0.05  # the probability with which some interval of an answer may miss
 ALLOCATIONS = ("halving", "uniform")
 HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
+KNOCKOUT = {"epsilon": "dp_knockout", "rho": "dp_knockout_gauss"}  # of two arms one noisy difference
 RULES = {"epsilon": ("dp_tt", "dp_se"), "rho": ("dp_se_gauss",), "": ("successive_elimination",)}  # stop by themselves
 LOCAL_HALVING = "ldp_halving"  # for every trust but central: what is promised of bits is promised of their sums
 RULES_OF = {"distributed": ("dist_dp_se", "ctb_tt"), "shuffle": ("ctb_tt",), "local": ("ctb_tt",)}
+WITH_DELTA: tuple[type[Policy], ...] = (ShuffleSE, DistRDPSE)  # rules that a delta admits; of central those of a rho
+SCOPES = {"local": Scope.LOCAL, "shuffle": Scope.SHUFFLE, "distributed": Scope.DISTRIBUTED}
 TRUSTS = (*RULES_OF, "central")
 BY_STEPS = ("ctb_tt",)  # whose time grows with users: left out where all runs together have more steps than this
 MOST_STEPS = 1e8
@@ -36,12 +45,11 @@ class Namer:
 
     Attributes
     ----------
-    setting: how it is planned, as (("policy", "dp_halving"), ...); empty for one noisy difference of two arms, which no
-        policy plays.
+    setting: how it is planned, as (("policy", "dp_halving"), ...).
     wrong: how often the arm is not the best, or none is named in time; a point if it is computed.
     bound: what `wrong` cannot exceed by the theorem about halving (bandits/bounds/halving.md); 1 for other policies.
     users: how many are needed in the mean: fewer than all if the policy stops by itself.
-    policy: the policy that is played, None for one noisy difference.
+    policy: the policy that is played.
     """
 
     label: str
@@ -68,23 +76,28 @@ def namers(
     composer: Composer | None = None,
     trust: str = "central",
     rules: bool = True,
+    delta: float = 0.0,
 ) -> list[Namer]:
     """All ways to name one of the Bernoulli arms with these means under a budget, or none; the least often wrong first.
 
         namers([0.033, 0.03, 0.027], users=200_000, epsilon=0.5)[0].wrong
 
-    Halving and uniform allocation use all users. The others stop by themselves, wrong with probability `beta` at most,
-    and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms are halved once:
-    that is computed by `bandits.exact`. All else is simulated `runs` times and stored in `results_dir`, as by
-    `experiments.run`. A policy whose first round or batch needs more users is left out, and so is one that decides at
-    every step if it would take too long. Without `trust` in a server, "local", "shuffle" or "distributed", halving is
-    that on bits of users; a rho is then promised by the pure epsilon that implies it. Who asks often gives a
-    `composer`, which keeps what it has composed.
+    Halving, uniform allocation and a knockout use all users. The others stop by themselves, wrong with probability
+    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms
+    are halved once: that is computed by `bandits.exact`. All else is simulated `runs` times and stored in
+    `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is left out, and so
+    is one that decides at every step if it would take too long. Without `trust` in a server, "local", "shuffle" or
+    "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that implies it.
+    With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies it, is
+    weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
+    keeps what it has composed.
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
     """
     budget = _budget(epsilon, rho, trust)
     settings = list(_settings(len(means), users, budget, beta, trust))
+    if delta and epsilon is not None:
+        settings += _with_delta(len(means), users, epsilon, delta, beta, trust)
     slow = BY_STEPS if users * runs > MOST_STEPS else ()
     settings = [one for one in settings if dict(one)["policy"] not in slow and (rules or not _stops(one))]
     words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
@@ -95,24 +108,30 @@ def namers(
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
-        pulls, design = users // 2, two_arms((means[0], means[1]), epsilon, rho, trust)
+        pulls = users // 2
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
-            twice = intervals.exactly(replace(design, draws=2).wrong(pulls))
-            policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting, budget)
-            computed.append(Namer(policy.legend(), setting, twice, bound, 2 * pulls, policy))
-        if budget and trust == "central":
+            policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
+            design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
+            design = replace(design, draws=noise_draws(dict(setting)["policy"]))
             wrong = intervals.exactly(design.wrong(pulls))
-            computed.append(Namer("one noisy difference", (), wrong, 1.0, 2 * pulls))
-    simulated = _simulated(means, plans, budget) if plans else []
+            computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
+    simulated = _simulated(means, plans) if plans else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
 
-def two_arms(means: tuple[float, float], epsilon: float | None, rho: float | None, trust: str) -> TwoArms:
+def two_arms(
+    means: tuple[float, float], epsilon: float | None = None, rho: float | None = None, trust: str = "central"
+) -> TwoArms:
     """The test of two arms: one noisy difference of sums, or with another trust than central one of sums of bits."""
     if trust == "central":
         return TwoArms(means, epsilon, rho)
     worse, better = LDPHalving(_budget(epsilon, rho, trust)["epsilon"]).chance(np.array(means)).tolist()
     return TwoArms((worse, better))
+
+
+def noise_draws(name: str) -> int:
+    """How often noise is drawn for the difference of two arms: once, or for each of the two sums."""
+    return 1 if name in KNOCKOUT.values() else 2
 
 
 def _stops(setting: Setting) -> bool:
@@ -143,10 +162,39 @@ def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trus
     fixed = (("policy", name), *spent, ("policy.explored", users), ("horizon", users + 2))
     halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
     rules = RULES[kind] if central else RULES_OF[trust]
+    if central and kind:
+        halving.append((("policy", KNOCKOUT[kind]), *fixed[1:]))
     return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in rules)]
 
 
-def _simulated(means: Sequence[float], plans: dict[Setting, Plan], budget: dict[str, float]) -> list[Namer]:
+def _with_delta(
+    arms: int, users: int, epsilon: float, delta: float, beta: float, trust: str
+) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """A setting of each policy that (epsilon, delta) admits beside those of epsilon alone, at its largest budget."""
+    if trust == "central":
+        rho = gaussian_rho(epsilon, delta)
+        yield from () if rho is None else _settings(arms, users, {"rho": rho}, beta, trust)
+        return
+    for rule in WITH_DELTA:
+        promise = Guarantee(epsilon, delta, SCOPES[trust])
+        largest = largest_budget(cast(Any, rule)(epsilon, delta), "epsilon", promise)
+        if largest is not None:
+            spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)
+            yield (("policy", rule.name), *spent, ("policy.beta", beta), ("horizon", users))
+
+
+def gaussian_rho(epsilon: float, delta: float) -> float | None:
+    """The largest rho whose normal noise is (epsilon, delta)-private; None if it is too small to be sought."""
+    return largest_budget(DPHalvingGauss(epsilon**2 / 2), "rho", Guarantee(epsilon, delta))
+
+
+def _spent(setting: Setting) -> dict[str, float]:
+    """The epsilon or rho of a setting, by its name."""
+    chosen = dict(setting)
+    return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
+
+
+def _simulated(means: Sequence[float], plans: dict[Setting, Plan]) -> list[Namer]:
     """The rows of policies that are played."""
     complete(list(plans.values()), runner_of(list(plans.values())))
     rows = []
@@ -155,16 +203,16 @@ def _simulated(means: Sequence[float], plans: dict[Setting, Plan], budget: dict[
         wrong = intervals.share(stored.measure("wrong_arm").astype(bool), ERROR / len(plans))
         users = float(stored.measure("identification_samples").mean())
         policy = stored.cell.policy
-        rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting, budget), users, policy))
+        rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting), users, policy))
     return rows
 
 
-def _bound(means: Sequence[float], setting: Setting, budget: dict[str, float]) -> float:
+def _bound(means: Sequence[float], setting: Setting) -> float:
     """What the theorem about halving says of a setting; 1 if it is of another policy, or several arms are best."""
     chosen, gaps = dict(setting), np.sort(max(means) - np.array(means))[1:]
-    if "policy.explored" not in chosen or gaps[0] == 0:
+    if "policy.allocation" not in chosen or gaps[0] == 0:
         return 1.0
-    users, allocation = chosen["policy.explored"], chosen["policy.allocation"]
+    users, allocation, budget = chosen["policy.explored"], chosen["policy.allocation"], _spent(setting)
     if chosen["policy"] == LOCAL_HALVING:
         return local_halving_error(gaps, users, budget["epsilon"], allocation)
     return halving_error(gaps, users, **budget, allocation=allocation)

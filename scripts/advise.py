@@ -8,14 +8,14 @@
 
 Every policy whose promise implies the wanted one is simulated in this case now, the hopeless ones a few times only;
 what was simulated is stored, and not simulated again. The first time, the loops of all policies are compiled, which
-takes minutes. The best arm stands at one place, drawn from the means. From Python: `from experiments import advise`.
+takes a minute or two; the first table is of those that are. The best arm stands at one place, drawn from the means. From Python: `from experiments import advise`.
 
 The first command asks about two million users and eight arms: one of mean rate + gap, one of rate - gap, the others of
 the rate. `means=[...]` names the
 mean of each arm instead; runs are shared by up to four places of the best arm, drawn at random. `gap=[0.001,0.01]` is a
-gap that is not known: the answer is for the geometric middle, and for both ends beside it; without it, for half and for
-twice the gap. `epsilon` with or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`,
-`shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
+gap that is not known: the table is for the geometric middle, and all finalists are played at both ends too; a line says
+whose 95 % quantile is the least where it is the largest. Without a range it is half and twice the gap. `epsilon` with
+or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`, `shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
 about all three. `rewards=bounded` plays Beta rewards instead of clicks, and `rewards=heavy` Pareto rewards with a
 finite moment of order `moment=1.5`, whose bound the policies know.
 
@@ -38,21 +38,24 @@ budgets and numbers of users, and the best policy at each weaker trust. If nothi
 number of users is multiplied by 4 until something does, or until it is too large or too slow: the page says which. Two
 arms are also explored by so many users as lose least, for the worst of the gaps that were given, after which one arm is
 kept; what that loses is computed ("exact"), and shown at other gaps too. The advice is for rewards that do not change
-with time. The first question compiles the loops of all policies, which takes a minute or two; later ones take seconds.
+with time. The first question compiles the loops of all policies, in all cores at once: the first table is of those that
+are compiled, and names the others. Later questions take seconds.
 
 `goal=best_arm` asks which arm is best instead of what is lost: with `users=...` how often each policy names a wrong
 one, or with `error=0.05` how many users it takes. Halving and uniform allocation use a fixed number of users, and are
 as good as the means that you give; rules that stop by themselves keep the error whatever the means are, and need more.
 Two arms are computed exactly, others simulated 1,000 times (`runs`); intervals hold for every law. The same stands
-below for half and twice the gap, or for both ends of `gap=[low,high]`, and the sentence says what is enough for all
-gaps between. With another trust than central, users send one bit each (`ldp_halving`): that is local, and implies the
-others. In Python it is `experiments.advice.naming.name_best`.
+below for half and twice the gap. `gap=[low,high]` is answered at its smallest gap, which is the hardest. With another
+trust than central, users send one bit each (`ldp_halving`): that is local, and implies the others. With a `delta`
+normal noise takes part too, and rules of shuffled bits and modular sums. In Python it is
+`experiments.advice.naming.name_best`.
 
 `service=my_service` writes the service of the recommended policy into a new folder: `service.py`, for a local policy
 `client.py` for the devices of users, a README with the promise, a sentence for a privacy notice and what to monitor,
 and `try_service.py`, which plays 1,000 simulated users against it through HTTP, kills it twice, and sees that nothing
-is lost. With `goal=best_arm` it is the service of halving, local or not. If the recommended policy cannot be
-deployed, it is the first of the table that can.
+is lost. For a range of gaps it is the policy that loses least at its own worst gap. With `goal=best_arm` it is the
+service of a knockout or of halving, local or not. If the recommended policy cannot be deployed, it is the first of the
+table that can.
 """
 
 import contextlib
@@ -110,8 +113,11 @@ def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
         raise UserError("error: only for goal=best_arm")
     growing = growing_answer(say, config["results_dir"], 100 if runs is None else runs, **fields)
     with contextlib.redirect_stdout(sys.stderr):
-        first = next(growing)
-        print(*head(first), sep="\n", flush=True)  # a first look, after few runs
+        answer = next(growing)
+        if answer.compiling:
+            print(*head(answer), sep="\n", flush=True)  # a first look at what is compiled
+            answer = next(look for look in growing if not look.compiling)
+        print(*head(answer), sep="\n", flush=True)  # a look at all, after few runs
         answer = next(growing)
     print(*head(answer), sep="\n", flush=True)
     with contextlib.redirect_stdout(sys.stderr):

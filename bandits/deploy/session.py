@@ -295,7 +295,7 @@ class Session:
         for arm in due:
             self._closed += self._users.forget(progress.open.of(arm))
             del self._sums[arm], self._present[arm], self._places[arm]
-        body["steps"] = [with_noise(total, progress.run) for total in sums]
+        body["steps"] = [with_noise(total, progress.run) for total in progress.run.numbers_of(sums)]
         progress.release(body["steps"])
         return JournalRow("release", body)
 

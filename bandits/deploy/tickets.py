@@ -136,12 +136,12 @@ class SessionProgress:
         return self._issue(arm)
 
     def release(self, steps: list[int]) -> None:
-        """Close the batches that are due, with noisy sums in steps of the grid."""
-        grid, due = self.run.grid, self.run.due
-        for arm in due:
+        """Close the batches that are due, with noisy numbers in steps of the grid."""
+        grid = self.run.grid
+        for arm in self.run.due:
             self.open.close(arm)
         self.waited = 0
-        self.released += len(due)
+        self.released += len(steps)
         self.run.absorb([total / grid for total in steps])
 
     def saved(self) -> dict[str, Any] | None:
@@ -177,7 +177,7 @@ class SessionProgress:
         arms, steps, due = whole_numbers(body["arms"]), whole_numbers(body["steps"]), list(self.run.due)
         if not due or arms != due:
             raise ValueError(f"arms {shortened(arms)} are released, {due} are due")
-        if len(steps) != len(due) or any(abs(total) >= MOST for total in steps):
+        if len(steps) != len(self.run.numbers_of([0] * len(due))) or any(abs(total) >= MOST for total in steps):
             raise ValueError(f"{shortened(steps)} are no noisy sums of {len(due)} arms")
         if ("missing" in body) is self.wait_always:
             raise ValueError("the number of missing rewards is in a release unless wait_always")

@@ -18,10 +18,10 @@ from bandits.mechanisms.deployable import GRID
 class BatchedRun(ABC):
     """One run of a policy. Its state depends on pulls and releases alone.
 
-    Every arm has at most one open batch: its pulls since its last release, while `learning`. Once batches are `due`,
-    the sums of their rewards are released with noise of scale 1 / `epsilon` and given to `absorb`; before that no arm
-    is pulled. So a reward is in one release, and the arms are epsilon-private by parallel composition. With a `rho`
-    noise is normal, of variance 1 / (2 rho), and the arms are rho-zCDP.
+    Every arm has at most one open batch: its pulls since its last release, while `learning`. Once batches are
+    `due`, the sums of their rewards are released with noise of scale 1 / `epsilon` and given to `absorb`, or the
+    `numbers_of` them; before that no arm is pulled. So a reward is in one release, and the arms are epsilon-private
+    by parallel composition. With a `rho` noise is normal, of variance 1 / (2 rho), and the arms are rho-zCDP.
 
     Attributes
     ----------
@@ -43,6 +43,10 @@ class BatchedRun(ABC):
         """Rewards of the open batches are rounded to multiples of 1 / grid: at random if that is not `GRID`."""
         return GRID
 
+    def numbers_of(self, sums: Sequence[Any]) -> list[Any]:
+        """What is released of the sums of the due batches: these, or numbers of which a reward moves one by no more."""
+        return list(sums)
+
     @abstractmethod
     def next_arm(self, rng: np.random.Generator) -> int:
         """The arm of the next pull; asked for only while no batch is due. Changes nothing."""
@@ -53,7 +57,7 @@ class BatchedRun(ABC):
 
     @abstractmethod
     def absorb(self, sums: Sequence[float]) -> None:
-        """Go on with the noisy sums of the batches that are due."""
+        """Go on with the noisy sums of the batches that are due, or with what is released of them."""
 
     @abstractmethod
     def summary(self) -> dict[str, object]:
@@ -78,4 +82,4 @@ def play_batches(
         sums[arm] += yield arm
         run.pull(arm)
         if run.due:
-            run.absorb(released([sums.pop(ended) for ended in run.due]))
+            run.absorb(released(run.numbers_of([sums.pop(ended) for ended in run.due])))

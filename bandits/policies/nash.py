@@ -6,12 +6,13 @@ its public code (github.com/NP-Hardest/DP-NCB, `algorithms/GDPNCB.py` and `LDPNC
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bandits.arrays import IntArray
+from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds, PrivacyCost
 from bandits.audit.ledger import Domain, LaplaceRelease, Release, require_domain
 from bandits.audit.releases import RepeatedMeans
@@ -30,6 +31,7 @@ from bandits.loops.nash import (
 )
 from bandits.parameters import ParameterError, require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.batched import BatchedRun
 from bandits.policies.local_ucb import LocalPolicy, Received
 
 FIRST_SUM = 1600.0  # of the sum that ends the first phase of the public code
@@ -106,6 +108,73 @@ class NashBatches(Policy):
         return Guarantee.laplace(self.epsilon)
 
 
+class NashRun(BatchedRun):
+    """A run of DP-NCB: the sums of all arms are due after the first phase, then that of one batch after another.
+
+    An arm without a pull in the first phase has no sum there, and comes first after it; its later sums lack the noise
+    that `choices` gives to its empty sum. With W steps and K arms that has probability at most K (1 - 1 / K)^W.
+    """
+
+    def __init__(self, policy: "DPNCB", arms: int, horizon: int) -> None:
+        self.epsilon = policy.epsilon
+        self._rule, self._steps = policy.rule(horizon), first_steps(horizon)
+        self._pulls, self._batches = np.zeros(arms, dtype=np.int64), np.ones(arms, dtype=np.int64)
+        self._first, self._means, self._counts = np.zeros(arms), np.ones(arms), np.zeros(arms)
+        self._arm, self._left = -1, self._steps  # the arm of the batch, and its pulls to come; none in the first phase
+
+    @property
+    def draws_arms(self) -> bool:  # type: ignore[override]  # in the first phase alone
+        return self._arm < 0
+
+    @property
+    def due(self) -> tuple[int, ...]:  # type: ignore[override]  # follows from the pulls
+        if self._left > 0:
+            return ()
+        return tuple(np.flatnonzero(self._pulls).tolist()) if self._arm < 0 else (self._arm,)
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        return int(rng.integers(len(self._pulls))) if self._arm < 0 else self._arm
+
+    def pull(self, arm: int) -> None:
+        self._left -= 1
+        if self._arm < 0:
+            self._pulls[arm] += 1
+
+    def absorb(self, sums: Sequence[float]) -> None:
+        arms = list(self.due)
+        totals, counts = np.array(sums), self._pulls[arms]
+        if self._arm < 0:
+            self._first[arms] = totals
+        else:
+            totals, counts = totals + self._first[arms], counts + self._batches[arms]
+        self._means[arms], self._counts[arms] = np.clip(totals / counts, 0, 1), counts
+        places = zip(self._means.tolist(), self._counts.tolist(), strict=True)
+        self._arm = int(np.argmax([nash_bound(self._rule, mean, count) for mean, count in places]))
+        self._batches[self._arm] *= 2
+        self._left = int(self._batches[self._arm])
+
+    def _arrays(self) -> dict[str, IntArray | FloatArray]:
+        return {
+            "pulls": self._pulls,
+            "batches": self._batches,
+            "first": self._first,
+            "means": self._means,
+            "counts": self._counts,
+        }
+
+    def summary(self) -> dict[str, object]:
+        return {"means": self._means.tolist(), "counts": self._counts.tolist()}
+
+    def saved(self) -> dict[str, Any]:
+        arrays = {name: array.tolist() for name, array in self._arrays().items()}
+        return {"arm": self._arm, "left": self._left, **arrays}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name, array in self._arrays().items():
+            array[:] = saved[name]
+        self._arm, self._left = saved["arm"], saved["left"]
+
+
 @dataclass(frozen=True)
 class DPNCB(NashBatches):
     """DP-NCB (Sarkar, Pandey and Ray Chowdhury 2025), repaired by us; see `NashBatches`.
@@ -132,6 +201,9 @@ class DPNCB(NashBatches):
 
     def phases(self, horizon: int) -> Phases:
         return Phases(first_steps(horizon), math.inf, False, 1 / self.epsilon)
+
+    def batched_run(self, arms: int, horizon: int) -> BatchedRun:
+        return NashRun(self, arms, horizon)
 
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int) -> tuple[Release, ...]:

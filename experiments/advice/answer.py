@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -12,7 +13,8 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.config.compose import Composer
 from experiments.contests import FEWEST, Contest, error_of_each
 
@@ -20,7 +22,7 @@ LEARNS = 0.9  # a policy whose median is above this share of uniform play learns
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
-VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all
+VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all; at ends of a range all are
 CURVE = 20  # runs of each finalist at other budgets and numbers of users
 BUDGETS = (0.25, 0.5, 2.0, 4.0)  # times epsilon
 USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
@@ -81,6 +83,7 @@ class Answer:
     bound: the lower bound of the promise, asymptotic; None if none is known.
     variations: the question with one thing changed, see `Variation`.
     learned: of a question in which nothing learns, see `Learned`; None until it was sought.
+    compiling: of a first look, the policies that are still being compiled, which may be better than those of `rows`.
     """
 
     asking: Question
@@ -91,6 +94,7 @@ class Answer:
     bound: float | None = None
     variations: list[Variation] = field(default_factory=list)
     learned: Learned | None = None
+    compiling: tuple[str, ...] = ()
 
     @property
     def learns(self) -> bool:
@@ -102,6 +106,28 @@ class Answer:
         """The recommended ones; several if their intervals do not separate them."""
         keys = {one.key for one in self.contest.best}
         return [row for row in self.rows if row.standing.key in keys]
+
+    @property
+    def over_range(self) -> list[tuple[Question, Row]]:
+        """Of a range of gaps: each finalist at the gap where its 95 % quantile is the largest; the least first.
+
+        Empty without a range, or before both ends were played.
+        """
+        ends = [one for one in self.variations if one.field == "gap"]
+        if not self.asking.ranged or len(ends) < len(self.asking.nearby):
+            return []
+        judged_keys = {one.key for one in self.contest.rivals}
+        names = [row.contender.name for row in self.rows if row.standing.key in judged_keys]
+        places = [(self.asking, self.rows), *((one.asking, one.rows) for one in ends)]
+        everywhere = [
+            [(there, row) for there, rows in places for row in rows if row.contender.name == name] for name in names
+        ]
+        worst = [max(some, key=_high) for some in everywhere if len(some) == len(places)]
+        return sorted(worst, key=_high)
+
+
+def _high(place: tuple[Question, Row]) -> float:
+    return place[1].standing.high
 
 
 def advise(
@@ -130,6 +156,7 @@ def growing_answer(
 ) -> Iterator[Answer]:
     """The answer of `advise` as it grows: after a few runs, after all runs, then with one variation after the other.
 
+    While loops are compiled, looks at the policies that can be played come before that.
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
     return _answers(
@@ -141,14 +168,27 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
     composer = Composer()
     private, free = contenders(asking, composer, extra)
     tell(f"{len(private)} policies promise enough")
-    finalists, dropped = race(asking, private, tell)
-    tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
-    answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
-    yield answer
-    rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+    seconds: dict[str, float] = {}
+    with closing(trials(private, free, asking.users)) as trying:
+        for number, more in enumerate(trying):
+            seconds |= more
+            compiling = tuple(one.label for one in private if key_of(one) not in seconds)
+            if not compiling:
+                break
+            tell(f"compiling, once for this machine: {', '.join(compiling)}")
+            look = _look(asking, private, seconds, compiling) if number else None
+            if look is not None and look.rows:
+                yield look
+        finalists, dropped = race(asking, private, tell, seconds=seconds)
+        tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
+        answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+        yield answer
+        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+        for more in trying:  # those without privacy, which others compile meanwhile
+            seconds |= more
     names = [row.contender.name for row in rows]
     loose = _named(asking.with_budget(NEGLIGIBLE / asking.epsilon), names, composer, extra)
-    unbound, _ = race(asking, [*free, *loose], longest=QUICK)
+    unbound, _ = race(asking, [*free, *loose], longest=QUICK, seconds=seconds)
     answer = replace(answer, rows=rows, contest=rivals, free=next(iter(play(unbound[:1], runs)), None))
     if rows and not answer.learns:
         answer = replace(answer, learned=_learned(asking, composer, extra, tell))
@@ -156,6 +196,15 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
     for varied in chain(_varied(asking, names, composer, extra, tell), _trusted(asking, composer, extra, tell)):
         answer = replace(answer, variations=[*answer.variations, varied])
         yield answer
+
+
+def _look(
+    asking: Question, private: Sequence[Contender], seconds: dict[str, float], compiling: tuple[str, ...]
+) -> Answer:
+    """The best after a few runs of those that can be played, while others are compiled."""
+    fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST]
+    rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
+    return Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
 
 
 def _placed(
@@ -187,7 +236,8 @@ def _varied(
     for field_, value, other, runs in _cases(asking, budget):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        best = [row.contender for row in few if row in few[:VARIED] or row.contender.law is not None]
+        ranged = field_ == "gap" and asking.ranged
+        best = [row.contender for row in few if ranged or row in few[:VARIED] or row.contender.law is not None]
         there = Variation(field_, value, other, judged(play(best, runs))[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))

@@ -1,26 +1,21 @@
 """Who can answer a question: policies whose promise implies the one wanted, each at its largest budget."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from bandits import ParameterError
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.exact.two_arms import LostReward, TwoArms, best_pulls
-from bandits.guarantees import Guarantee
 from bandits.policies.base import Policy
 from bandits.policies.local_halving import LDPHalving
 from experiments.advice.question import Question
+from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
-from experiments.fixed_budget import HALVING, LOCAL_HALVING
-
-WIDEST = 64.0  # a budget is sought up to this many times the wanted one, and down to its inverse
-STEPS = 24  # of bisection, on a logarithmic scale
-DIGITS = 3  # significant ones of a budget that is not the wanted one
+from experiments.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, noise_draws
 
 
 @dataclass(frozen=True)
@@ -125,13 +120,12 @@ def _designs(asking: Question, name: str, budget: dict[str, Any]) -> tuple[TwoAr
 
     So many explore that the mean lost reward is the least, of the worst of these means.
     """
-    if len(asking.means) != 2 or asking.rewards == "heavy" or name not in (*HALVING.values(), LOCAL_HALVING):
+    names = *HALVING.values(), *KNOCKOUT.values(), LOCAL_HALVING
+    if len(asking.means) != 2 or asking.rewards == "heavy" or name not in names:
         return ()
-    noise = {
-        HALVING["epsilon"]: {"epsilon": budget.get("budget.epsilon")},
-        HALVING["rho"]: {"rho": budget.get("budget.rho")},
-    }.get(name, {})
-    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=2) for means in asking.designs)
+    key = next((key for some in (HALVING, KNOCKOUT) for key, one in some.items() if one == name and key), "")
+    noise = {key: budget.get(f"budget.{key}")} if key else {}
+    return tuple(TwoArms(_seen(means, name, budget), **noise, draws=noise_draws(name)) for means in asking.designs)
 
 
 def _seen(means: tuple[float, ...], name: str, budget: dict[str, Any]) -> tuple[float, float]:
@@ -152,34 +146,3 @@ def _best(designs: tuple[TwoArms, ...], users: int) -> int:
 def _law(design: TwoArms, gap: float, pulls: int, users: int) -> LostReward:
     """What is lost; `gap` is that of rewards, which is larger than that of bits."""
     return LostReward(gap * pulls, gap * (users - pulls), design.wrong(pulls))
-
-
-def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None:
-    """The largest value of `key`, epsilon or rho, with which the guarantee of a policy implies `promise`.
-
-    The value that the policy has if it is the largest within one per cent, else one rounded down. None if there is none
-    down to its 64th part.
-    """
-    start = float(getattr(policy, key))
-
-    def enough(value: float) -> bool:
-        try:
-            changed: Policy = replace(cast(Any, policy), **{key: value})
-            return changed.guarantee.implies(promise)
-        except ParameterError:
-            return False
-
-    return _largest(start, enough)
-
-
-def _largest(start: float, enough: Callable[[float], bool]) -> float | None:
-    if enough(start) and not enough(start * 1.01):
-        return start
-    low, high = (start, start * WIDEST) if enough(start) else (start / WIDEST, start)
-    if not enough(low):
-        return None
-    for _ in range(STEPS):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    rounded = float(f"{low * (1 - 10**-DIGITS):.{DIGITS}g}")
-    return rounded if enough(rounded) else low

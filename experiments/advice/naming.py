@@ -9,7 +9,7 @@ from bandits.exact.two_arms import TwoArms
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
 from experiments.config.compose import Composer
 from experiments.errors import UserError, shown
-from experiments.fixed_budget import Namer, namers, two_arms
+from experiments.fixed_budget import Namer, gaussian_rho, namers, two_arms
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
@@ -24,15 +24,17 @@ class Naming:
 
     Attributes
     ----------
-    asking: with the number of users that was given, or the least that was found to be enough.
+    asking: with the number of users that was given, or the least that was found to be enough; of a range of gaps with
+        the smallest.
     error: the probability of a wrong arm that is allowed; None if the number of users was given.
     rows: policies that promise enough, the least often wrong first.
     free: the least often wrong without privacy.
     curve: (users, the row that is least often wrong there).
     sure: of an `error`, (users, a rule that stops by itself and errs so seldom whatever the gaps are) with which it has
         stopped in time; None if it was not found.
-    nearby: (factor, users, row): the same with all gaps times a factor, half and twice or the ends of a range. The row
-        is the one that is least often wrong; with an `error`, `users` are enough there, or None if none are.
+    nearby: (factor, users, row): the same with all gaps times a factor, half and twice, or those to the middle and the
+        largest of a range. The row is the one that is least often wrong; with an `error`, `users` are enough there, or
+        None if none are.
     """
 
     asking: Question
@@ -60,18 +62,19 @@ class _Case:
         self.means, self.trust, self.tell = asking.means, asking.trust, tell
         self.epsilon = promise.epsilon if asking.rho is None else None
         self.rho = None if asking.rho is None else promise.rho
+        self.delta = promise.delta if asking.rho is None else 0.0
         self.beta, self.runs, self.results_dir, self.composer = beta, runs, results_dir, composer
         self.curve: dict[int, Namer] = {}
 
     def rows(self, users: int) -> list[Namer]:
         """The policies that promise enough, with rules that stop by themselves."""
-        return self._named(users, self.epsilon, self.rho, self.trust)
+        return self._named(users, self.epsilon, self.rho, self.trust, delta=self.delta)
 
     def best(self, users: int) -> Namer:
         """The least often wrong of those that use all users."""
         if users not in self.curve:
             self.tell(f"{users:,} users")
-            self.curve[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False)[0]
+            self.curve[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False, delta=self.delta)[0]
         return self.curve[users]
 
     def free(self, users: int) -> Namer:
@@ -79,16 +82,29 @@ class _Case:
         return self._named(users, None, None, "central")[0]
 
     def _named(
-        self, users: int, epsilon: float | None, rho: float | None, trust: str, rules: bool = True
+        self,
+        users: int,
+        epsilon: float | None,
+        rho: float | None,
+        trust: str,
+        rules: bool = True,
+        delta: float = 0.0,
     ) -> list[Namer]:
         stored = self.runs, self.results_dir, self.composer
-        return namers(self.means, users, epsilon, rho, self.beta, *stored, trust, rules)
+        return namers(self.means, users, epsilon, rho, self.beta, *stored, trust, rules, delta)
 
     def fewest(self, error: float) -> int:
         """About the least number of users that is enough. Raises `UserError` if none is."""
         if len(self.means) == 2:
-            return _fewest_of_two(two_arms((self.means[0], self.means[1]), self.epsilon, self.rho, self.trust), error)
+            return min(_fewest_of_two(design, error) for design in self._designs())
         return _fewest(self.best, FIRST * len(self.means), error)
+
+    def _designs(self) -> list[TwoArms]:
+        """The tests of two arms: one for the budget, and one with normal noise if a delta admits that."""
+        means = self.means[0], self.means[1]
+        rho = gaussian_rho(self.epsilon, self.delta) if self.delta and self.epsilon else None
+        normal = [two_arms(means, rho=rho)] if rho is not None and self.trust == "central" else []
+        return [two_arms(means, self.epsilon, self.rho, self.trust), *normal]
 
 
 def name_best(
@@ -103,14 +119,15 @@ def name_best(
 
         name_best(means=[0.03, 0.033], epsilon=0.5, error=0.05).asking.users
 
-    Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the probability
-    of a wrong arm ends below the error, for some policy, so that the number of users is on the safe side; for two arms
-    it is computed, and exact. Raises `UserError`, one line that names the field.
+    Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the
+    probability of a wrong arm ends below the error, for some policy, so that the number of users is on the safe
+    side; for two arms it is computed, and exact. A range of gaps is answered at its smallest, which is the hardest.
+    Raises `UserError`, one line that names the field.
     """
     users = None if users == "?" else users
     if (users is None) == (error is None):
         raise UserError("users: give either users or the error that is allowed")
-    asking = question(users=MOST_USERS if users is None else users, **fields)
+    asking = question(users=MOST_USERS if users is None else users, **fields).hardest
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
     allowed = None if error is None else _checked(error)

@@ -42,7 +42,7 @@ class Question:
     contributions: how many rewards one user gives; `epsilon`, `delta` and `rho` are about all of them.
     past: rewards that were observed, drawn again with replacement in place of a law.
     nearby: factors of all gaps at which the answer is repeated: half and twice, or the ends of a range of gaps.
-    ranged: whether a range of gaps was given, of which `means` have the geometric middle.
+    ranged: whether a range of gaps was given, of which `means` have the geometric middle, or those of `hardest`.
     believed: means for which a policy may be designed, if they are not those that are played: of the question before
         its gaps were changed.
     """
@@ -116,6 +116,20 @@ class Question:
         moved = (round(second + (mean - second) * factor, DIGITS) for mean in self.means)
         means = tuple(min(max(mean, low), high) for mean in moved)
         return replace(self, means=means, past=None, believed=self.designs)
+
+    @property
+    def gap(self) -> float:
+        """By how much the best mean is above the second."""
+        *_, second, best = sorted(self.means)
+        return float(round(best - second, DIGITS))
+
+    @property
+    def hardest(self) -> "Question":
+        """Of a range of gaps the question at its smallest, repeated at its middle and its largest; else the same."""
+        if not self.ranged:
+            return self
+        low, high = self.nearby
+        return replace(self.with_gaps(low), nearby=(1 / low, high / low))
 
     @property
     def designs(self) -> tuple[tuple[float, ...], ...]:

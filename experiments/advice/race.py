@@ -1,28 +1,27 @@
 """A race: contenders are played by successive halving, the finalists judged by the rule of `experiments.contests`."""
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bandits import Instance
 from bandits.policies.halving import HalvingPolicy
+from bandits.policies.knockout import KnockoutPolicy
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
+from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
 from experiments.intervals import Interval, exactly
 from experiments.means import mean_of
 from experiments.simulate.complete import complete, runner_of
-from experiments.store import Store, stored_cells
+from experiments.store import stored_cells
 from experiments.store.stored import Stored
 
 ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
 FINALISTS = 5
-LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
 COMMITS = "it commits to one arm, and runs with a wrong one, too rare to be seen, may carry the mean"
-SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
 
 
 @dataclass(frozen=True)
@@ -92,19 +91,19 @@ def race(
     racers: Sequence[Contender],
     tell: Callable[[str], None] = lambda _: None,
     longest: float = LONGEST,
+    seconds: Mapping[str, float] | None = None,
 ) -> tuple[list[Contender], list[str]]:
     """The finalists of successive halving, best first, and a line for each that was dropped, with the reason.
 
-    `longest`: seconds that a run may take. The mean decides, as the median of a few runs does not show that
-    a policy fails in some.
+    `longest`: seconds that a run may take. `seconds`: that it takes, of racers that have been tried. The mean decides,
+    as the median of a few runs does not show that a policy fails in some.
     """
-    left, dropped = [], []
-    for one in racers:
-        seconds = 0.0 if is_stored(one) else seconds_of_a_run(one, asking.users)
-        if seconds > longest:
-            dropped.append(f"{one.label} (not run: about {seconds:.1g} s a run)")
-        else:
-            left.append(one)
+    tried = dict(seconds or {})
+    for more in trials([one for one in racers if key_of(one) not in tried], (), asking.users):
+        tried |= more
+    left = [one for one in racers if tried[key_of(one)] <= longest]
+    slow = [(one.label, tried[key_of(one)]) for one in racers if tried[key_of(one)] > longest]
+    dropped = [f"{label} (not run: about {needed:.1g} s a run)" for label, needed in slow]
     for runs in ROUNDS:
         rows = sorted(play(left, runs), key=lambda row: row.lost)
         means = ", ".join(f"{row.label} {row.lost:,.0f}" for row in rows[:FINALISTS])
@@ -113,12 +112,6 @@ def race(
         dropped += [f"{row.label} (lost {row.lost:,.0f} after {runs} runs)" for row in rows[keep:]]
         left = [row.contender for row in rows[:keep]]
     return left, dropped
-
-
-def is_stored(one: Contender) -> bool:
-    """Whether a run is stored, so that it was fast enough before."""
-    (request,) = one.planned.requests
-    return Store.of(one.planned).place(request.cell, 1) is not None
 
 
 def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -> Row:
@@ -143,29 +136,7 @@ def _standing(one: Contender, stored: Stored, error: float) -> Standing:
     """
     seen = standing(stored, error)
     if one.law is None:
-        unseen = isinstance(one.policy, HalvingPolicy) and _on_best(stored) == 1
+        unseen = isinstance(one.policy, HalvingPolicy | KnockoutPolicy) and _on_best(stored) == 1
         return replace(seen, doubt=COMMITS) if unseen else seen
     quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
     return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")
-
-
-def seconds_of_a_run(one: Contender, users: int) -> float:
-    """How long a run takes: linear in users from a short one if that is fast enough, else by the growth to a longer."""
-    short = _seconds(one, min(users, SHORT))
-    if short * max(users / SHORT, 1.0) <= LONGEST:
-        return short * max(users / SHORT, 1.0)
-    long = _seconds(one, min(users, LONG))
-    growth = min(max(math.log10(long / short), 0.0), 1.0)
-    return float(long * max(users / LONG, 1.0) ** growth)
-
-
-def _seconds(one: Contender, users: int) -> float:
-    """The shorter of two runs, as the first may include compiling."""
-    instance = one.planned.requests[0].cell.instance
-    assert isinstance(instance, Instance)
-    times = []
-    for seed in range(2):
-        began = time.perf_counter()
-        one.policy.simulate(instance, users, np.array([users]), np.random.default_rng(seed))
-        times.append(time.perf_counter() - began)
-    return min(times)

@@ -14,6 +14,7 @@ from bandits.deploy.spending import NOT_KNOWN
 from bandits.guarantees import Scope
 from bandits.policies.base import Policy
 from bandits.policies.halving import HalvingPolicy
+from bandits.policies.knockout import KnockoutPolicy
 from bandits.policies.local_ucb import LDPUCBL
 from experiments.advice.answer import Answer
 from experiments.advice.naming import Naming
@@ -37,34 +38,37 @@ WIDTH = 100  # of the lines of the README
 def write_service(answer: Answer, folder: Path) -> list[Path]:
     """Write the service of the first policy in the answer that can be deployed; returns its files.
 
-    That is one of the recommended, else one of the table. Raises `UserError` if there is none, or if a file exists.
+    That is one of the recommended, else one of the table. For a range of gaps it is the policy whose worst 95 %
+    quantile over the range is the least, with what it loses at that gap. Raises `UserError` if there is none, or if a
+    file exists.
     """
     if not answer.learns:
         raise UserError("service: nothing learns in this case, so that nothing was written")
     ranked = [*answer.best, *(row for row in answer.rows if row not in answer.best)]
-    promises = ((row, promise(row.contender.policy, answer.asking)) for row in ranked)
-    row, words = next(((row, words) for row, words in promises if words), (None, ""))
+    places = answer.over_range or [(answer.asking, row) for row in ranked]
+    promises = ((asking, row, promise(row.contender.policy, asking)) for asking, row in places)
+    asking, row, words = next((one for one in promises if one[-1]), (answer.asking, None, ""))
     if row is None:
-        raise UserError(
-            f"service: {UNSERVED.get(answer.asking.trust, 'no policy of the table can be deployed so')}; {SEE}"
-        )
-    return _write(row.contender.policy, answer.asking, words, _expected(row, answer.asking), folder)
+        raise UserError(f"service: {UNSERVED.get(asking.trust, 'no policy of the table can be deployed so')}; {SEE}")
+    return _write(row.contender.policy, asking, words, _expected(row, asking), folder)
 
 
 def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
-    """Write the service of the halving that is least often wrong, for more users than decide; returns its files.
+    """Write the service of the policy for so many users that is least often wrong, for more than decide.
 
-    Two more of a session; twice as many of a server, which gives out a ticket anew if its message does not come.
-    Raises `UserError` if it cannot be deployed, or if a file exists.
+    Returns its files. Two more of a session; twice as many of a server, which gives out a ticket anew if its
+    message does not come. Raises `UserError` if it cannot be deployed, or if a file exists.
     """
-    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, HalvingPolicy))
+    fixed = HalvingPolicy | KnockoutPolicy
+    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, fixed))
     deciding, local = naming.asking.users, policy.guarantee.scope is Scope.LOCAL
     asking = replace(naming.asking, users=2 * deciding if local else deciding + 2)
     expected = f"{row.label} names a wrong arm in {100 * row.wrong.estimate:.3g} % of simulated runs, at most in"
     expected += f" {100 * row.wrong.high:.3g} %. After {deciding:,} {'messages' if local else 'pulls'} `viable` in"
     expected += " `/state` has one arm,"
-    expected += " which is named; later tickets show it. This holds for the means of the question: if the best arm is"
-    expected += " less far ahead, it is wrong more often."
+    expected += " which is named; later tickets show it. This holds for the means of the question"
+    expected += f", at the smallest gap of the range, {asking.gap:.3g}" if asking.ranged else ""
+    expected += ": if the best arm is less far ahead, it is wrong more often."
     if not (words := promise(policy, asking)):
         raise UserError(f"service: {policy.label} cannot be deployed so; {SEE}")
     return _write(policy, asking, words, expected, folder)
@@ -179,4 +183,6 @@ def _expected(row: Row, asking: Question) -> str:
     )
     expected += f" {high:,.0f} in 95 %; showing all arms equally often loses {uniform:,.0f}. This holds for the means"
     expected += " and rewards of the question, if they do not change with time."
+    if asking.ranged:
+        expected += f" Of the range of gaps this is {asking.gap:.3g}, where that policy loses most."
     return expected

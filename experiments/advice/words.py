@@ -55,7 +55,10 @@ def sentence(answer: Answer) -> str:
     if not answer.rows:
         return "No policy here both promises this and can be simulated in this case."
     if (runs := max(row.runs for row in answer.rows)) < FEWEST:
-        return f"A first look: {runs} runs of each are too few to recommend one."
+        text = f"A first look: {runs} runs of each are too few to recommend one."
+        if answer.compiling:
+            text += f" Still to come, as they are being compiled, once for this machine: {', '.join(answer.compiling)}."
+        return text
     if not answer.learns:
         text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
         return text if answer.learned is None else f"{text} {from_users(answer.learned)}."
@@ -99,7 +102,10 @@ def case(asking: Question) -> Iterator[str]:
 
 
 def changed(answer: Answer) -> Iterator[str]:
-    """How the answer changes with gaps, budget, users and trust: a line for each value."""
+    """How the answer changes with gaps, budget, users and trust: a line for each value, and one for a range of gaps."""
+    for asking, row in answer.over_range[:1]:
+        high = f"95 % quantile at most {row.standing.high:,.0f}, at gap {asking.gap:.3g}"
+        yield f"  over the range of gaps take {row.label}: {high}"
     for one in answer.variations:
         if not one.rows:
             continue
@@ -203,17 +209,14 @@ def _wrong(row: Namer) -> str:
 
 
 def over_the_range(naming: Naming) -> str:
-    """What holds for every gap of the range that was given, by its ends; empty if none was."""
+    """That the answer is for the smallest gap of the range that was given, and what the largest needs; else empty."""
     if not naming.asking.ranged:
         return ""
-    (_, users, row), (_, _, at_largest) = naming.nearby
-    if naming.error is not None:
-        text = "no number of users is enough" if users is None else f"about {users:,} users are enough"
-        return f" Over the whole range of gaps {text}."
-    assert row is not None
-    assert at_largest is not None
-    ends = f"{100 * at_largest.wrong.estimate:.3g} % at the largest to {100 * row.wrong.estimate:.3g} % at the smallest"
-    return f" Over the range of gaps that is {ends}, each by the policy that is best there."
+    gap, (_, (factor, users, row)) = naming.asking.gap, naming.nearby
+    assert row is not None  # what is enough at the smallest gap is at a larger one
+    there = f"{100 * row.wrong.estimate:.3g} % of runs err" if naming.error is None else f"about {users:,} are enough"
+    text = f" That is at the smallest gap of the range, {gap:.3g}, the hardest; at the largest, {gap * factor:.3g},"
+    return f"{text} {there}."
 
 
 def naming_sentence(naming: Naming) -> str:
@@ -226,6 +229,8 @@ def naming_sentence(naming: Naming) -> str:
     else:
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
     text += over_the_range(naming)
+    if naming.asking.delta and naming.asking.trust in ("shuffle", "distributed"):
+        text += " No halving here uses the delta with this trust, only rules that stop by themselves."
     if not best.stops:
         text += (
             " That is so for these means: if the best arm is less far ahead, it is wrong more often and cannot tell."

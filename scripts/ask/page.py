@@ -23,8 +23,8 @@ Describe your case: every private method of this repository is played in it at o
 <ul class="lines"><li>Which method to take, and what it loses beside a perfect choice and beside a plain equal split, as
 in an A/B test.</li><li>What privacy costs: the same at smaller and larger ε, and with more or fewer users.</li>
 <li>When the answer is no: with how many users something would be learned.</li></ul>
-<p class="soft">The first question compiles what it needs, which takes minutes; later ones take seconds. Nothing leaves
-this machine. Begin with an example above, or fill in the form.</p></div>
+<p class="soft">The first question compiles what it needs, a minute or two, with a first table before; later ones take
+seconds. Nothing leaves this machine. Begin with an example above, or fill in the form.</p></div>
 """
 
 

@@ -31,6 +31,13 @@ def inner(steps):
 @compiled
 def outer(steps):
     return inner(steps) * 2
+
+@compiled
+def of_constants(steps):
+    place = 0  # at first a constant for numba
+    while place < steps:
+        place = inner(place)
+    return inner(1) + place
 """
 
 COUNT = """
@@ -79,6 +86,18 @@ def test_one_process_compiles_and_the_others_wait(play):
         process.stdin.write("\n")
         process.stdin.flush()
     assert sorted(int(process.communicate(timeout=100)[0]) for process in processes) == [0, 2]
+
+
+def test_a_loop_is_compiled_once_for_constants_and_variables(play):
+    """And is on disk from then on."""
+    code = """
+from bandits.compiled import has_code
+from loops import inner, of_constants
+print(has_code(inner))
+assert of_constants(3) == 5
+print(len(inner.signatures), has_code(inner))
+"""
+    assert play(code).communicate(timeout=100)[0] == "False\n1 True\n"
 
 
 def test_threads_do_not_wait_for_each_other_forever(play):

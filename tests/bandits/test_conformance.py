@@ -31,7 +31,8 @@ INSTANCE = {
 DELTA = ["budget.delta=0.01"]
 NEEDS = dict.fromkeys(["dp_ucb_int", "dp_ftpl_gauss", "dp_ftpl_beta", "dp_ftpl_new", "gdp_elim_new"], DELTA)
 NEEDS |= dict.fromkeys(["dist_rdp_se", "dp_ts_ucb", "thompson_gdp", "shuffle_se", "rw_ftpl"], DELTA)
-NEEDS |= {name: ["budget=zcdp"] for name in ("adac_ucb", "zcdp_klucb", "zcdp_ucb", "dp_se_gauss", "dp_halving_gauss")}
+ZCDP = ["adac_ucb", "zcdp_klucb", "zcdp_ucb", "dp_se_gauss", "dp_halving_gauss", "dp_knockout_gauss"]
+NEEDS |= {name: ["budget=zcdp"] for name in ZCDP}
 IDENTIFIERS = ["adap_tt", "ctb_tt", "dp_tt"]  # stop by themselves
 VARIANTS = {
     "dp_ucb": [
@@ -61,6 +62,8 @@ VARIANTS = {
     "halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving": [[], ["policy.explored=3000"], ["policy.explored=700", "policy.allocation=uniform"]],
     "dp_halving_gauss": [[], ["policy.explored=700", "policy.allocation=uniform"]],
+    "dp_knockout": [[], ["policy.explored=3000"]],
+    "dp_knockout_gauss": [[], ["policy.explored=700"]],
     "ldp_halving": [[], ["policy.explored=700", "policy.allocation=uniform"]],
     "shuffle_se": [[], ["budget.epsilon=0.05", "budget.delta=1e-9"]],
     "dprse": [[], ["policy.constants=scaled"], ["policy.constants=custom", "policy.confidence_scale=0.01"]],

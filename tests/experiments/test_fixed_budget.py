@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
+from bandits.guarantees import Guarantee, Scope
 from experiments import fixed_budget, load_pulls
 from experiments.errors import UserError
 from experiments.fixed_budget import namers
@@ -21,10 +23,10 @@ def test_two_arms_are_computed(tmp_path):
     rows = namers([0.3, 0.4], 300, epsilon=0.2, runs=20, results_dir=str(tmp_path))
     named = by_label(rows)
     assert named["DP-Halving"].wrong == (pytest.approx(TwoArms((0.3, 0.4), epsilon=0.2, draws=2).wrong(150)),) * 3
-    assert named["one noisy difference"].wrong.estimate == TwoArms((0.3, 0.4), epsilon=0.2).wrong(150)
+    assert named["DP-Knockout"].wrong.estimate == TwoArms((0.3, 0.4), epsilon=0.2).wrong(150)
     assert named["DP-Halving"].bound == pytest.approx(halving_error(np.array([0.1]), 300, epsilon=0.2))
     assert [row.wrong.estimate for row in rows] == sorted(row.wrong.estimate for row in rows)
-    assert rows[0].label == "one noisy difference"
+    assert rows[0].label == "DP-Knockout"
     assert named["DP-SE"].wrong.estimate == 1  # its first epoch alone needs more users
     assert named["DP-SE"].users == 300
 
@@ -54,7 +56,7 @@ def test_two_arms_without_trust_are_computed_from_bits(trust, tmp_path):
     assert named["LDP-Halving"].wrong == (pytest.approx(TwoArms((0.35, 0.65)).wrong(50)),) * 3
     assert named["LDP-Halving"].bound == pytest.approx(math.exp(-50 * 0.3**2))
     assert ("Dist-DP-SE" in named) == (trust == "distributed")
-    assert "one noisy difference" not in named
+    assert "DP-Knockout" not in named
     assert named["CTB-TT"].stops
     assert "CTB-TT" not in by_label(namers([0.2, 0.8], 100, epsilon=LOG3, trust=trust, rules=False))
 
@@ -93,3 +95,34 @@ def test_what_is_refused(given, named):
     with pytest.raises(UserError, match=named) as refused:
         namers(**given)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("trust", "more"),
+    [
+        ("central", {"dp_halving_gauss", "dp_knockout_gauss", "dp_se_gauss"}),
+        ("distributed", {"dist_rdp_se", "shuffle_se"}),
+        ("shuffle", {"shuffle_se"}),
+        ("local", set()),
+    ],
+)
+def test_a_delta_admits_more_policies_at_the_largest_budget_that_keeps_it(trust, more, tmp_path):
+    given = {"means": [0.2, 0.8], "users": 100, "epsilon": 1.0, "runs": 20, "results_dir": str(tmp_path)}
+    pure, both = (
+        {row.policy.name: row.policy for row in namers(**given, trust=trust, delta=delta) if row.policy is not None}
+        for delta in (0.0, 1e-6)
+    )
+    assert both.keys() - pure.keys() == more
+    promise = Guarantee(1.0, 1e-6, fixed_budget.SCOPES.get(trust, Scope.TRANSCRIPT))
+    assert all(both[name].guarantee.implies(promise) for name in more)
+
+
+def test_normal_noise_of_two_arms_has_its_exact_law(tmp_path):
+    """The level of the largest rho has delta 1e-6 at epsilon 1 by the formula of Gaussian privacy, within 1 %."""
+    rho = fixed_budget.gaussian_rho(1.0, 1e-6)
+    level = (2 * rho) ** 0.5
+    spent = norm.cdf(-1 / level + level / 2) - math.e * norm.cdf(-1 / level - level / 2)
+    assert 0.9e-6 < spent <= 1e-6
+    given = {"runs": 20, "results_dir": str(tmp_path), "delta": 1e-6}
+    row = by_label(namers([0.3, 0.4], 300, epsilon=1.0, **given))["DP-Halving-Gauss (ρ-zCDP)"]
+    assert row.wrong.estimate == TwoArms((0.3, 0.4), rho=rho, draws=2).wrong(150)

@@ -349,6 +349,36 @@ def halving_steps(
 
 
 @compiled
+def knockout_steps(
+    means: FloatArray, explored: int, scale: float, normal: bool, horizon: int, rng: np.random.Generator
+) -> IntArray:
+    """Final pulls of a knockout by differences plus noise of `scale`, one pull at a time."""
+    arms = len(means)
+    pulls = np.zeros(arms, dtype=np.int64)
+    left = list(range(arms))
+    rounds = 0
+    while 2**rounds < arms:
+        rounds += 1
+    t = 0
+    while len(left) > 1:
+        paired = len(left) if len(left) % 2 == 0 else len(left) - 1
+        leads = np.zeros(len(left))
+        for _ in range(int(explored / rounds / paired + 1e-9)):
+            for place in range(paired):
+                if t == horizon:
+                    return pulls
+                t += 1
+                pulls[left[place]] += 1
+                reward = 1.0 if rng.random() < means[left[place]] else 0.0
+                leads[place // 2] += reward if place % 2 == 0 else -reward
+        for place in range(paired - 2, -1, -2):
+            noise = rng.normal(0.0, scale) if normal else rng.laplace(0.0, scale)
+            left.pop(place + 1 if leads[place // 2] + noise >= 0 else place)
+    pulls[left[0]] += horizon - t
+    return pulls
+
+
+@compiled
 def perturbed_leader_steps(
     means: FloatArray, horizon: int, start: int, law: int, constants: Constants, rng: np.random.Generator
 ) -> IntArray:

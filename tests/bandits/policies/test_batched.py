@@ -10,7 +10,9 @@ from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaCUCB, 
 from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
 from bandits.policies.halving import DPHalving
+from bandits.policies.knockout import DPKnockout, DPKnockoutGauss
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
+from bandits.policies.nash import DPNCB
 from bandits.seeds import stream
 from tests.bandits.two_samples import assert_same_law_of
 
@@ -18,6 +20,8 @@ CLOSE, FAR = Bernoulli((0.9, 0.8, 0.6)), Bernoulli((0.95, 0.5, 0.05))
 CASES = [  # every policy that `bandits.deploy.Session` takes, where regret varies: policy, instance, horizon, runs
     (DPSE(1e4, beta=0.99), CLOSE, 2600, 250),
     (DPHalving(0.1, 300), CLOSE, 400, 250),
+    (DPKnockout(0.1, 300), CLOSE, 400, 250),
+    (DPKnockoutGauss(0.005, 300), CLOSE, 400, 250),
     (DPKLUCB(1.0), CLOSE, 400, 250),
     (DPKLUCB(1.0, 3, 1.5, index="exact"), CLOSE, 400, 250),
     (DPIMED(1.0), CLOSE, 400, 250),
@@ -27,6 +31,7 @@ CASES = [  # every policy that `bandits.deploy.Session` takes, where regret vari
     (AdaPKLUCB(3.0), FAR, 600, 250),
     (AnytimeLazyUCB(20.0, "natural"), FAR, 600, 100),
     (LazyDPTS(1.0), CLOSE, 150, 150),
+    (DPNCB(20.0, 0.05), FAR, 2600, 150),
     (DistDPSE(2.0, batch_base=4), FAR, 2600, 150),
 ]
 POLICIES = [case[0] for case in CASES]
@@ -110,6 +115,31 @@ def test_a_lazy_mean_forgets_by_hand():
         assert run.due == (arm,)
         run.absorb([total])
     assert run.summary() == {"counts": [4.0, 1.0], "means": [0.5, -50.0]}
+
+
+def test_phases_of_dp_ncb_by_hand():
+    """W = 4 of 9 steps: arms 0, 0, 2 and 0; arm 1 has no pull, and comes first.
+
+    With c = 1e-6 and epsilon = 1e6 the index is the mean, but for an arm without rewards. Arm 2 has a sum of .9 of one
+    reward, then 1.2 more of a batch of two: .7 of three, less than .8 of arm 1; so that goes on, with a batch of four.
+    """
+    run, rng = DPNCB(1e6, 1e-6).batched_run(3, 9), np.random.default_rng(1)
+    assert {run.next_arm(rng) for _ in range(50)} == {0, 1, 2}
+    assert run.draws_arms
+    for arm in (0, 0, 2, 0):
+        assert run.due == ()
+        run.pull(arm)
+    assert run.due == (0, 2)
+    run.absorb([1.5, 0.9])
+    assert (run.draws_arms, run.due) == (False, ())
+    for arm, pulls, total in ((1, 2, 2.4), (1, 4, 3.2), (2, 2, 1.2)):
+        for _ in range(pulls):
+            assert (run.next_arm(rng), run.due) == (arm, ())
+            run.pull(arm)
+        assert run.due == (arm,)
+        run.absorb([total])
+    assert run.summary() == {"means": [0.5, 0.8, pytest.approx(0.7)], "counts": [3.0, 4.0, 3.0]}
+    assert run.next_arm(rng) == 1
 
 
 def test_residues_are_decoded_by_hand():

@@ -27,6 +27,7 @@ from bandits.policies.gaussian_thompson import DPTSUCB, ThompsonGDP
 from bandits.policies.halving import DPHalving, DPHalvingGauss, SequentialHalving
 from bandits.policies.heavy_tailed import DPRUCB
 from bandits.policies.hybrid_ucb import DPUCBBound, DPUCBInt, DPUCBTossou
+from bandits.policies.knockout import DPKnockout, DPKnockoutGauss
 from bandits.policies.lazy import AnytimeLazyUCB, LazyDPTS
 from bandits.policies.local_bits import KLUCBCF, TSCF
 from bandits.policies.local_halving import LDPHalving
@@ -52,6 +53,7 @@ from tests.plain_loops.steps import (
     halving_steps,
     index_steps,
     kl_ucb_steps,
+    knockout_steps,
     local_ucb_steps,
     normal_se_steps,
     normal_ucb_steps,
@@ -112,6 +114,12 @@ def halving(policy, instance, ends, rng):
     bits = policy.name == "ldp_halving"
     means, scale = (policy.chance(instance.mean_rewards), 0.0) if bits else (instance.mean_rewards, scale)
     return halving_steps(means, policy.explored, uniform, scale, normal, ends[-1], rng)[None]
+
+
+def knockout(policy, instance, ends, rng):
+    normal = policy.name == "dp_knockout_gauss"
+    scale = 1 / policy.level if normal else 1 / policy.epsilon
+    return knockout_steps(instance.mean_rewards, policy.explored, scale, normal, ends[-1], rng)[None]
 
 
 @cache
@@ -248,6 +256,9 @@ CASES = [
     Case(halving, DPHalvingGauss(0.005, 400), C2(5), 1_000),
     Case(halving, DPHalvingGauss(0.005, 400), C2(5), 360),  # ends within the last round
     Case(halving, LDPHalving(1.0, 400), C2(5), 1_000),
+    Case(knockout, DPKnockout(0.1, 400), C2(7), 1_000),
+    Case(knockout, DPKnockout(0.1, 400), C2(5), 300),  # ends within the last round
+    Case(knockout, DPKnockoutGauss(0.005, 100), Bernoulli((0.3, 0.5, 0.4)), 1_000),
     Case(halving, LDPHalving(2.0, 24), C2(5), 60),  # ties are common
     Case(halving, LDPHalving(0.5, 100, "uniform"), Bernoulli((0.3, 0.5, 0.9)), 1_000),
     Case(choices, LDPHalving(0.5, 40), TWO_BETAS, 300, 400),

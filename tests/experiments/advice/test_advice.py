@@ -14,11 +14,12 @@ from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
 from experiments.advice.answer import Answer, Variation, advise
-from experiments.advice.contenders import contenders, largest_budget
+from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
-from experiments.advice.race import Row, judged, pooled, seconds_of_a_run
+from experiments.advice.race import Row, judged, pooled
 from experiments.advice.words import changed, lost, page, sentence, unbound
+from experiments.budgets import largest_budget
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.contests import contest, standing
@@ -184,10 +185,10 @@ def test_halving_keeps_the_best_and_says_why_others_are_dropped(monkeypatch):
         return [SimpleNamespace(lost=float(item.name), label=item.name, contender=item) for item in left]
 
     monkeypatch.setattr(race, "play", play)
-    monkeypatch.setattr(race, "is_stored", lambda item: item.name == "11")
-    monkeypatch.setattr(race, "seconds_of_a_run", lambda item, users: 0.7 if item.name in ("11", "12") else 0.1)
+    monkeypatch.setattr(race, "key_of", lambda item: item.name)
+    monkeypatch.setattr(race, "trials", lambda left, later, users: iter([dict.fromkeys([it.name for it in left], 0.1)]))
     said = []
-    left, dropped = race.race(question(**CASE), racers, said.append)
+    left, dropped = race.race(question(**CASE), racers, said.append, seconds={"11": 0.3, "12": 0.7})
     assert rounds == [(4, 12), (16, 6)]
     assert [item.name for item in left] == ["0", "1", "2", "3", "4"]
     assert dropped[0] == "12 (not run: about 0.7 s a run)"
@@ -416,14 +417,6 @@ def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
     assert among == [(pytest.approx(200), ["a"])]
 
 
-def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
-    times = {10_000: 0.01, 100_000: 0.02}
-    monkeypatch.setattr(race, "_seconds", lambda one, users: times.pop(users))
-    assert seconds_of_a_run(None, 200_000) == pytest.approx(0.2)
-    times[10_000] = 0.01
-    assert seconds_of_a_run(None, 10_000_000) == pytest.approx(0.02 * 100**0.30103, rel=1e-4)
-
-
 def committing(**fields):
     """The contenders that explore and commit, by name, of a question of two arms."""
     names = ("dp_halving", "dp_halving_gauss", "ldp_halving", "halving")
@@ -485,3 +478,20 @@ def test_a_mean_without_a_wrong_commitment_is_in_doubt():
     sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((100, 1), dtype=int)}
     assert race._standing(beta, Stored(sure, {}, made.cell), 0.01).doubt == race.COMMITS
     assert race._standing(beta, made, 0.01).doubt == ""  # a quarter of its runs are wrong
+
+
+def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
+    """At the middle a loses less, at the largest gap b: its worst of 100, 150 and 200 is below 90, 100 and 300 of a."""
+    asking = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
+    lost_at = {1: {"a": 90, "b": 100, "c": 80}, 0.5: {"a": 100, "b": 150}, 2: {"a": 300, "b": 200, "c": 70}}
+    rows = {factor: [row(name, regret, one) for name, regret in some.items()] for factor, some in lost_at.items()}
+    first, rivals = judged(rows[1])
+    ends = [Variation("gap", factor, asking.with_gaps(factor), judged(rows[factor])[0]) for factor in (0.5, 2)]
+    whole = Answer(asking, first, rivals, [], variations=[Variation("epsilon", 2.0, asking, first), *ends])
+    assert [(there.gap, found.label, found.standing.high) for there, found in whole.over_range] == [
+        (pytest.approx(0.4), "b", 201),
+        (pytest.approx(0.4), "a", 301),
+    ]
+    assert next(changed(whole)) == "  over the range of gaps take b: 95 % quantile at most 201, at gap 0.4"
+    assert replace(whole, variations=ends[:1]).over_range == []
+    assert replace(whole, asking=question(**CASE)).over_range == []

@@ -51,7 +51,7 @@ def test_the_search_ends_just_above_the_least_number(monkeypatch):
     """A design that errs with probability 10 / users at most 15 / users, by its interval: enough from 300 users on."""
     asked = []
 
-    def namers(means, users, epsilon, rho, beta, runs, results_dir, composer, trust, rules=True):
+    def namers(means, users, epsilon, rho, beta, runs, results_dir, composer, trust, rules=True, delta=0.0):
         gap = max(means) - sorted(means)[-2]
         asked.append((users, epsilon, trust, round(gap, 9)))
         rule = [namer("rule", 0.01 if users >= 2000 else 1.0, users / 2, stops=True)]
@@ -78,26 +78,30 @@ def test_the_search_ends_just_above_the_least_number(monkeypatch):
     ]
 
 
-def test_a_range_of_gaps_is_answered_by_its_ends(monkeypatch):
-    """The middle of .1 and .4 is .2; at .1 the fake design needs 4 times as many users, and too many below .01."""
+def test_a_range_of_gaps_is_answered_at_its_smallest(monkeypatch):
+    """At .1 the fake design needs 4 times as many users as at the middle, .2, and too many below .01."""
 
-    def namers(means, users, *_, rules=True):
+    def namers(means, users, *_):
         gap = max(means) - sorted(means)[-2]
         return [namer("fixed", 10 / users * (0.2 / gap) ** 2 if gap > 0.01 else 1.0)]
 
     monkeypatch.setattr(naming, "namers", namers)
     case = {"arms": 3, "rate": 0.5, "gap": [0.1, 0.4], "epsilon": 1.0}
     answer = name_best(**case, error=0.05)
-    assert [factor for factor, _, _ in answer.nearby] == pytest.approx([0.5, 2])
-    assert f" Over the whole range of gaps about {answer.nearby[0][1]:,} users are enough." in naming_sentence(answer)
-    assert f"\n  gaps x 0.5: about {answer.nearby[0][1]:,} users, fixed, wrong in " in naming_page(answer)
-    given = naming_sentence(name_best(**case, users=1000))
-    assert " Over the range of gaps that is 0.25 % at the largest to 4 % at the smallest, each by" in given
-    wide = name_best(**case | {"gap": [0.008, 0.2]}, error=0.05)
-    assert wide.nearby[0][1:] == (None, None)
-    assert " Over the whole range of gaps no number of users is enough." in naming_sentence(wide)
-    assert "gaps x 0.2: no number of users up to 1,000,000,000,000 is enough" in naming_page(wide)
-    assert "whole range" not in naming_sentence(name_best(**case | {"gap": 0.2}, error=0.05))
+    assert sorted(answer.asking.means) == [0.4, 0.5, 0.6]
+    assert 1200 <= answer.asking.users <= 1200 * 4 ** (1 / 16) + 2
+    (middle, _, _), (largest, few, _) = answer.nearby
+    assert (middle, largest) == (pytest.approx(2), pytest.approx(4))
+    assert 75 <= few <= 75 * 4 ** (1 / 16) + 2
+    said = " That is at the smallest gap of the range, 0.1, the hardest; at the largest, 0.4,"
+    assert f"{said} about {few:,} are enough." in naming_sentence(answer)
+    assert f"\n  gaps x 4: about {few:,} users, fixed, wrong in " in naming_page(answer)
+    given = name_best(**case, users=1000)
+    assert given.rows[0].wrong.estimate == pytest.approx(0.04)
+    assert " the hardest; at the largest, 0.4, 0.25 % of runs err." in naming_sentence(given)
+    with pytest.raises(UserError, match=r"^error: no policy names the best arm so surely with "):
+        name_best(**case | {"gap": [0.008, 0.2]}, error=0.05)
+    assert "of the range" not in naming_sentence(name_best(**case | {"gap": 0.2}, error=0.05))
 
 
 def test_two_arms_may_need_more_users_than_there_are(monkeypatch):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from experiments import UserError
-from experiments.advice.answer import Answer
+from experiments.advice.answer import Answer, Variation
 from experiments.advice.contenders import contenders
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged
@@ -90,6 +90,27 @@ def test_a_service_that_forgets_fails_its_test(tmp_path):
     outcome = tried(folder)
     assert outcome.returncode != 0
     assert "the service has forgotten something" in outcome.stderr
+
+
+def test_for_a_range_of_gaps_it_is_the_policy_that_loses_least_at_its_worst(tmp_path):
+    """DP-IMED loses less at the middle, DP-KLUCB at the largest gap, .4: the users of its test have means .5 and .9."""
+    asking = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
+    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_imed", "dp_klucb"))[0]}
+
+    def rows(imed, klucb):
+        some = (row("dp_imed", imed, made["dp_imed"]), row("dp_klucb", klucb, made["dp_klucb"]))
+        return judged([Row(made[one.standing.key], one.stored, one.standing) for one in some])
+
+    ends = [
+        Variation("gap", 0.5, asking.with_gaps(0.5), rows(10, 20)[0]),
+        Variation("gap", 2.0, asking.with_gaps(2), rows(90, 70)[0]),
+    ]
+    write_service(Answer(asking, *rows(10, 20), [], variations=ends), tmp_path / "service")
+    assert "DPKLUCB(" in (tmp_path / "service" / "service.py").read_text()
+    assert "0.9" in (tmp_path / "service" / "try_service.py").read_text().partition("MEANS")[2].partition("\n")[0]
+    words = " ".join((tmp_path / "service" / "README.md").read_text().split())
+    assert "at most 71 in 95 %" in words
+    assert "Of the range of gaps this is 0.4, where that policy loses most." in words
 
 
 def test_what_cannot_be_written_is_a_line(tmp_path):

@@ -117,10 +117,11 @@ def law_by_hand(asking, policy):
     leads = sums[:, None] - sums
     if bits:
         behind = (leads < 0) + (leads == 0) / 2
-    elif policy.name == "dp_halving_gauss":
-        behind = norm.cdf(-leads * policy.rho**0.5)
+    elif hasattr(policy, "rho"):
+        behind = norm.cdf(-leads * (policy.rho * (2 if "knockout" in policy.name else 1)) ** 0.5)
     else:
-        tail = np.exp(-policy.epsilon * abs(leads)) * (2 + policy.epsilon * abs(leads)) / 4
+        each = 0 if policy.name == "dp_knockout" else policy.epsilon * abs(leads)
+        tail = np.exp(-policy.epsilon * abs(leads)) * (2 + each) / 4
         behind = np.where(leads >= 0, tail, 1 - tail)
     wrong = float((pairs * behind).sum())
     return (better - worse) * (pulls + wrong * (asking.users - 2 * pulls))
@@ -146,7 +147,8 @@ def test_what_is_lost(words, typed, composer, tmp_path):
 def test_which_of_two_is_named_wrongly(words, typed):
     means, pulls, budget = TWO_ARMS[words]
     rows, _ = typed(["goal=best_arm", *words])
-    assert rows["one noisy difference"][0] == f"{100 * TwoArms(means, **budget).wrong(pulls):.3g} %"
+    label = "DP-Knockout" if "epsilon" in budget else "DP-Knockout-Gauss (ρ-zCDP)"
+    assert rows[label][0] == f"{100 * TwoArms(means, **budget).wrong(pulls):.3g} %"
 
 
 @pytest.mark.parametrize("words", BEST_ARM, ids=" ".join)

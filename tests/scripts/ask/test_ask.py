@@ -135,7 +135,7 @@ def test_pictures_follow_the_theme_and_are_taken_away(answer):
 def test_what_is_shown_of_the_best_arm(tmp_path):
     naming = name_best(results_dir=str(tmp_path), means=[0.3, 0.4], users=320, epsilon=0.2, runs=60)
     shown = of_naming(naming)
-    assert shown.rows[1][0] == naming.rows[0].label == "one noisy difference"
+    assert shown.rows[1][0] == naming.rows[0].label == "DP-Knockout"
     assert shown.shares[0] == naming.rows[0].wrong.estimate
     (drawing,) = shown.drawings
     assert drawing.panels[0].marks[0].y.tolist() == [there.wrong.estimate for _, there in naming.curve]

@@ -1,0 +1,44 @@
+"""The largest budget with which a policy keeps a wanted promise."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from bandits import ParameterError
+from bandits.guarantees import Guarantee
+from bandits.policies.base import Policy
+
+WIDEST = 64.0  # a budget is sought up to this many times the wanted one, and down to its inverse
+STEPS = 24  # of bisection, on a logarithmic scale
+DIGITS = 3  # significant ones of a budget that is not the wanted one
+
+
+def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None:
+    """The largest value of `key`, epsilon or rho, with which the guarantee of a policy implies `promise`.
+
+    The value that the policy has if it is the largest within one per cent, else one rounded down. None if there is none
+    down to its 64th part.
+    """
+    start = float(getattr(policy, key))
+
+    def enough(value: float) -> bool:
+        try:
+            changed: Policy = replace(cast(Any, policy), **{key: value})
+            return changed.guarantee.implies(promise)
+        except ParameterError:
+            return False
+
+    return _largest(start, enough)
+
+
+def _largest(start: float, enough: Callable[[float], bool]) -> float | None:
+    if enough(start) and not enough(start * 1.01):
+        return start
+    low, high = (start, start * WIDEST) if enough(start) else (start / WIDEST, start)
+    if not enough(low):
+        return None
+    for _ in range(STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    rounded = float(f"{low * (1 - 10**-DIGITS):.{DIGITS}g}")
+    return rounded if enough(rounded) else low
