@@ -6,8 +6,6 @@ Times vary between machines and from day to day; ratios were measured side by si
 """
 
 import math
-import os
-import platform
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -19,6 +17,7 @@ from scripts.bench.computations import Cost, computations, own_peak, timed_comma
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
+from scripts.bench.timing import this_machine
 from scripts.pages.text import markdown_table
 
 PAGE = REPOSITORY / "docs" / "performance.md"
@@ -98,7 +97,7 @@ def _page() -> Iterable[str]:
 
 def _parts() -> Iterable[str]:
     paid = list(cell_costs(REPOSITORY / "results"))
-    yield HEADER.format(machine=_machine()) + _again(
+    yield HEADER.format(machine=this_machine()) + _again(
         "paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")]
     )
     policies = sorted(shares(paid, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
@@ -109,12 +108,6 @@ def _parts() -> Iterable[str]:
     yield JOURNALS + _journals(list(openings()))
     yield SWEEPS + "".join(f"- {line}\n" for line in sweeps.measure())
     yield f"- The most memory of the process that measured all this: {own_peak():.0f} MB.\n"
-
-
-def _machine() -> str:
-    return (
-        f"{platform.system()} on {platform.machine()} with {os.cpu_count()} cores, Python {platform.python_version()}"
-    )
 
 
 def _again(by: str, parts: Sequence[Share]) -> str:
