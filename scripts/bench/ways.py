@@ -18,7 +18,7 @@ from experiments.config.compose import REPOSITORY
 from scripts.bench.timing import this_machine
 
 PAGE = REPOSITORY / "docs" / "ways.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n\nTime: .*\n", re.MULTILINE | re.DOTALL)  # commands, and what they took
+BLOCK = re.compile(r"^```sh\n(.*?)^```\n\nTime: [^\n]*\n", re.MULTILINE | re.DOTALL)  # commands, and what they took
 MEASURED = re.compile(r"^Measured.*\n", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def with_times(page: str, measured_on: str, times: list[Took]) -> str:
     def with_time(block: re.Match[str]) -> str:
         return f"```sh\n{block[1]}```\n\nTime: {next(left)}\n"
 
-    return MEASURED.sub(f"Measured on {measured_on}.\n", BLOCK.sub(with_time, page))
+    return MEASURED.sub(f"Measured on {measured_on}, beside whatever else it did.\n", BLOCK.sub(with_time, page))
 
 
 def timed_blocks(commands: list[str]) -> Iterator[Took]:
