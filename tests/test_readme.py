@@ -26,6 +26,7 @@ from scripts import tables
 from scripts.drawing.kinds import NAMES, curves, rates
 from tests import forked
 from tests.newcomer import commands_in, copy_repository, typed
+from tests.rows import require_rows
 from tests.waiting import besides
 
 README = (REPOSITORY / "README.md").read_text()
@@ -215,7 +216,11 @@ def anchors(text):
 
 def test_links_have_targets():
     pages = [REPOSITORY / name for name in (*WRITTEN, *(f"docs/{name}.md" for name in GENERATED))]
-    assert {*pages} >= {*(REPOSITORY / "docs").glob("*.md")} - {REPOSITORY / "docs" / "floats.md"}
+    docs = {path.name for path in (REPOSITORY / "docs").glob("*.md")} - {"floats.md"}
+    read = {path.name for path in pages if path.parent == REPOSITORY / "docs"} & docs
+    require_rows(
+        docs, read, "tests/test_readme.py, WRITTEN", '"docs/NAME", if it is written by hand, else in GENERATED'
+    )
     for file in pages:
         text = file.read_text()
         for link in re.findall(r"\]\(([^)]+)\)", text) + re.findall(r"^\[.*\]: (\S+)$", text, flags=re.MULTILINE):
@@ -252,7 +257,9 @@ def test_the_index_of_theorems_leads_to_each():
         if name.startswith("bandits/")
         for number in re.findall(r"^\*\*(\d+\.\d)\b", (REPOSITORY / name).read_text(), flags=re.MULTILINE)
     ]
-    assert lines == dict(stated)
+    for number, page in stated:
+        assert lines.get(number) == page, f"docs/theorems.md, under ../{page}: add a line that begins with {number}"
+    require_rows(dict(stated), lines, "docs/theorems.md", "a line of theorem NAME")
     assert len(lines) == len(stated) > 40
 
 
@@ -278,7 +285,7 @@ def test_reference_has_every_key():
         for choice in Composer().choices(group):
             assert f"`{choice}`" in rows_of(group)
             for key in keys_of(CONF / group / f"{choice}.yaml"):
-                assert rows_of(f"{group}.{key}"), key
+                assert rows_of(f"{group}.{key}"), f"docs/reference.md, Keys: add | `{group}.{key}` | what it is |"
 
 
 @pytest.mark.parametrize("group", ["instance", "profile", "policy"])
@@ -302,22 +309,29 @@ def test_reference_has_every_promise():
         files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
         policy = build(composed.config, "policy", files, Learner)
         promise = f"{policy.guarantee.scope}{', δ' if 'delta' in keys else ', ρ' if 'rho' in keys else ''}"
-        assert rows_of(name).split(" | ")[1] == promise, name
+        row = rows_of(name)
+        assert row, f"docs/reference.md, table of policies: add | `{name}` | {promise} | ... |"
+        assert row.split(" | ")[1] == promise, f"docs/reference.md, row of `{name}`: its promise is {promise}"
 
 
 def test_reference_has_every_quantity():
     for word in QUANTITIES:
         recorded = [f"`{name}`" for name, kind in KINDS.items() if word in kind.quantities]
-        assert rows_of(word).split(" | ")[-1].removesuffix(" |") == ", ".join(sorted(recorded, reverse=True)), word
+        kinds = ", ".join(sorted(recorded, reverse=True))
+        said = f"docs/reference.md, Quantities: add | `{word}` | what it is | {kinds} |"
+        assert rows_of(word).split(" | ")[-1].removesuffix(" |") == kinds, said
     for word in WORDS:
-        assert f"`{word}`" in REFERENCE
+        assert f"`{word}`" in REFERENCE, f"docs/reference.md, Compare for a paper, words: add `{word}`"
 
 
 def test_reference_has_every_kind_of_figure():
     for name in NAMES:
         spec = importlib.import_module(f"scripts.drawing.kinds.{name}").Spec
         keys = {item.name for item in dataclasses.fields(spec)} - {"title"}
-        (row,) = (row for words, row in ROWS if words == {name} and f"[`{name}`]" in row)
+        rows = [row for words, row in ROWS if words == {name} and f"[`{name}`]" in row]
+        keys_as_written = ", ".join(f"`{key}`" for key in sorted(keys))
+        assert rows, f"docs/reference.md, Figures: add | [`{name}`](...) | what it draws | {keys_as_written} |"
+        (row,) = rows
         assert set(re.findall(r"`(\w+)`", row.split(" | ")[2])) == keys
     for band in curves.BANDS:
         assert f"`{band}`" in REFERENCE
@@ -328,9 +342,8 @@ def test_reference_has_every_command_table_test_and_experiment():
     commands = {
         match[1] for file in sources for match in re.finditer(r"Entry point of `python -m ([\w.]+)`", file.read_text())
     }
-    assert commands == {
-        word for words, _ in ROWS for word in words if re.fullmatch(r"(experiments|scripts)(\.\w+)+", word)
-    }
+    named = {word for words, _ in ROWS for word in words if re.fullmatch(r"(experiments|scripts)(\.\w+)+", word)}
+    require_rows(commands, named, "docs/reference.md, Commands", "| `NAME` | what it does |")
     for name in tables.tables():
         assert rows_of(name) or rows_of(f"{name} EXPERIMENT"), (
             f"docs/reference.md, Tables: add | `{name}` | what it shows |"
