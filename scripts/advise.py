@@ -8,14 +8,15 @@
 
 Every policy whose promise implies the wanted one is simulated in this case now, the hopeless ones a few times only;
 what was simulated is stored, and not simulated again. The first time, the loops of all policies are compiled, which
-takes a minute or two; the first table is of those that are. The best arm stands at one place, drawn from the means. From Python: `from experiments import advise`.
+takes a minute or two; the first table is of those that are. The best arm stands at one place, drawn from the means.
+From Python: `from experiments import advise`.
 
 The first command asks about two million users and eight arms: one of mean rate + gap, one of rate - gap, the others of
-the rate. `means=[...]` names the
-mean of each arm instead; runs are shared by up to four places of the best arm, drawn at random. `gap=[0.001,0.01]` is a
-gap that is not known: the table is for the geometric middle, and all finalists are played at both ends too; a line says
-whose 95 % quantile is the least where it is the largest. Without a range it is half and twice the gap. `epsilon` with
-or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`, `shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
+the rate. `means=[...]` names the mean of each arm instead; runs are shared by up to four places of the best arm, drawn
+at random. `gap=[0.001,0.01]` is a gap that is not known: the table is for the geometric middle, and all finalists are
+played at both ends too; a line says whose 95 % quantile is the least where it is the largest. Without a range it is
+half and twice the gap. `epsilon` with or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`,
+`shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
 about all three. `rewards=bounded` plays Beta rewards instead of clicks, and `rewards=heavy` Pareto rewards with a
 finite moment of order `moment=1.5`, whose bound the policies know.
 

@@ -41,6 +41,7 @@ SPLIT = {  # long files, whose tests are given one by one to any free worker
     "test_experiments.py",
     "test_joining.py",
     "test_killed_runs.py",
+    "test_ways.py",
 }
 TOGETHER = {"test_keys.py": "plans", "test_stored_results.py": "plans"}  # files that share a slow fixture
 

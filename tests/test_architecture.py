@@ -193,7 +193,8 @@ def test_policies_play_first_and_have_what_audits_ask_last():
             for node in ast.parse(path.read_text()).body:
                 methods = [item.name for item in getattr(node, "body", ()) if isinstance(item, ast.FunctionDef)]
                 first = min((place for place, method in enumerate(methods) if method in HOOKS), default=len(methods))
-                assert not PLAYS & {*methods[first:]}, name
+                late = sorted(PLAYS & {*methods[first:]})
+                assert not late, f"{path}: move {', '.join(late)} before {methods[first]}"
 
 
 def test_no_module_is_long():

@@ -9,6 +9,7 @@ from experiments.config.papers import papers
 from scripts.docs import paper_part
 from scripts.drawing.citation import own_entry
 from scripts.tables.repository import numbers
+from tests.rows import require_rows
 
 PAPER = (REPOSITORY / "paper.md").read_text()
 BIB = (REPOSITORY / "paper.bib").read_text()
@@ -21,12 +22,15 @@ def field(key, name):
 
 
 def test_what_is_cited_is_listed_and_the_other_way_round():
-    assert set(re.findall(r"@(\w+)", PAPER.partition("# Summary")[2])) == set(ENTRIES)
+    require_rows(ENTRIES, re.findall(r"@(\w+)", PAPER.partition("# Summary")[2]), "paper.md", "the citation [@NAME]")
 
 
 def test_the_papers_are_those_of_the_repository():
     known = papers()
-    assert {file.stem for file in (CONF / "papers").glob("*.yaml")} - {"atlas"} <= set(ENTRIES)
+    keys = {file.stem for file in (CONF / "papers").glob("*.yaml")} - {"atlas"}
+    require_rows(
+        keys, keys & ENTRIES.keys(), "paper.bib", "@article{NAME, author = ...}, and cite it in paper.md: [@NAME]"
+    )
     for key in known.keys() & ENTRIES.keys():
         paper = known[key]
         assert (field(key, "title"), field(key, "year")) == (paper.title, str(paper.year))
@@ -54,8 +58,8 @@ def test_every_number_is_printed_by_a_command():
     """`python -m scripts.docs cite` writes them; citations and code have others."""
     body = re.sub(r"\[@[^]]*\]|`[^`]*`|<!--.*?-->", "", PAPER.split("---", 2)[2])
     printed = set(numbers().frame["is"])
+    assert paper_part() in PAPER, "paper.md has other numbers: run .venv/bin/python -m scripts.docs cite"
     assert set(re.findall(r"\d[\d,]*\d|\d", body)) == printed
-    assert paper_part() in PAPER
 
 
 def test_the_entry_in_the_readme_is_that_of_the_citation():

@@ -3,9 +3,7 @@
 import ast
 import re
 import shlex
-import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,6 +17,8 @@ from experiments.config.plan import plan
 from experiments.store import stored_cells
 from scripts.drawing.kinds import rates
 from tests import forked
+from tests.newcomer import commands_in, copy_repository, typed
+from tests.rows import require_rows
 from tests.waiting import besides
 
 README = (REPOSITORY / "README.md").read_text()
@@ -39,16 +39,7 @@ TYPED_HERE = README + "".join(
     (REPOSITORY / "docs" / f"{name}.md").read_text().partition("\n## Other machines\n")[0] for name in GUIDE
 )  # tests/test_machines.py types what is about other machines
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TYPED_HERE, flags=re.MULTILINE | re.DOTALL)
-PYTHON = ".venv/bin/python"
-COMMANDS = list(
-    dict.fromkeys(
-        line.partition("  #")[0].strip()
-        for language, text in BLOCKS
-        if language == "sh"
-        for line in re.sub(r"\\\n\s*", "", text).splitlines()
-        if line.startswith(PYTHON)
-    )
-)
+COMMANDS = list(dict.fromkeys(line for language, text in BLOCKS if language == "sh" for line in commands_in(text)))
 MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
 WORKERS = re.compile(r"-m (experiments\.(run|audit|check|reproduce)|scripts\.(figures|check_figures|report)) ")
 TYPED: set[str] = set()  # commands that ran in the folder of the tests
@@ -62,37 +53,13 @@ def files_of_the_example():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A copy of the repository with the example files of both documents, where their commands are typed.
-
-    `bandits` is used from where it is installed: its loops are compiled there already.
-    """
+    """A copy of the repository with the example files of both documents, where their commands are typed."""
     folder = tmp_path_factory.mktemp("newcomer")
-    tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
-    for name in tracked.splitlines():
-        if not name.startswith("bandits/") and (REPOSITORY / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, folder / name)
-    for command in ("git init --quiet", "git add --all"):
-        subprocess.run(shlex.split(command), cwd=folder, check=True)
+    copy_repository(folder)
     for name, text in files_of_the_example().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-def alone(words, folder):
-    """Run in a new process, as pytest needs it."""
-    return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
-
-
-def shell(folder, command, *more):
-    """Run a command; `more` words replace those that set the same keys."""
-    keys = {word.partition("=")[0] for word in more if "=" in word}
-    started, *words = [*(word for word in shlex.split(command) if word.partition("=")[0] not in keys), *more]
-    assert started == PYTHON
-    process = alone(words, folder) if "pytest" in words else forked.python(words, folder)
-    process.stderr = besides(process.stderr)
-    return process
 
 
 def kept_small(command):
@@ -131,9 +98,9 @@ def test_the_example_is_complete():
 def test_commands_work(folder, command):
     for earlier in COMMANDS[: COMMANDS.index(command)]:  # its input, if this test runs alone
         if earlier not in TYPED and MAKES.search(earlier):
-            shell(folder, earlier, *kept_small(earlier))
+            typed(folder, earlier, *kept_small(earlier))
             TYPED.add(earlier)
-    process = shell(folder, command, *kept_small(command))
+    process = typed(folder, command, *kept_small(command))
     TYPED.add(command)
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout
@@ -151,7 +118,7 @@ def test_commands_change_nothing_that_is_published(folder):
 @pytest.mark.parametrize("text", CONSOLE)
 def test_commands_answer_as_shown(folder, text):
     command, _, answer = text.removeprefix("$ ").partition("\n")
-    process = shell(folder, command)
+    process = typed(folder, command)
     assert process.stdout + process.stderr == answer
 
 
@@ -166,7 +133,7 @@ def test_the_example_policy_was_run_and_drawn(folder):
 @pytest.mark.slow
 def test_search_path_does_the_same(folder):
     mine = f"hydra.searchpath=[file://{folder}/mine]"
-    process = shell(
+    process = typed(
         folder,
         ".venv/bin/python -m experiments.run policy=explore_then_commit results_dir=results",
         mine,
@@ -179,21 +146,21 @@ def test_search_path_does_the_same(folder):
 def test_an_edited_policy_is_noticed(folder):
     command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
     asked = ["horizon=100", "replications=1", "published_dir=null"]
-    assert shell(folder, command, *asked).stderr == ""
+    assert typed(folder, command, *asked).stderr == ""
     file = folder / "mine" / "explore_then_commit.py"
     text = file.read_text()
     file.write_text(text.replace("scale=1 / self.epsilon", "scale=2 / self.epsilon"))
-    process = shell(folder, command, *asked)
+    process = typed(folder, command, *asked)
     assert (process.stderr, "1 simulated" in process.stdout) == ("", True)
     assert "computed again: the code of ExploreThenCommit has changed" in process.stdout
     file.write_text(text)
-    assert "1 stored already, 0 simulated" in shell(folder, command, *asked).stdout
+    assert "1 stored already, 0 simulated" in typed(folder, command, *asked).stdout
     assert len(list((folder / "mine" / "edited").rglob("explore_then_commit-*.parquet"))) == 2
 
 
 @pytest.mark.slow
 def test_the_example_policy_refuses_what_its_promise_does_not_cover(folder):
-    process = shell(
+    process = typed(
         folder, ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit instance=s1"
     )
     assert process.returncode == 2
@@ -283,7 +250,9 @@ def test_the_index_of_theorems_leads_to_each():
         if name.startswith("bandits/")
         for number in re.findall(r"^\*\*(\d+\.\d)\b", (REPOSITORY / name).read_text(), flags=re.MULTILINE)
     ]
-    assert lines == dict(stated)
+    for number, page in stated:
+        assert lines.get(number) == page, f"docs/theorems.md, under ../{page}: add a line that begins with {number}"
+    require_rows(dict(stated), lines, "docs/theorems.md", "a line of theorem NAME")
     assert len(lines) == len(stated) > 40
 
 
@@ -306,21 +275,21 @@ def test_local_pulls_grow_with_twice_the_printed_exponent():
 
 @pytest.mark.slow
 def test_what_came_out_is_what_the_commands_say(folder):
-    lines = shell(folder, ".venv/bin/python -m scripts.tables sajed2019/ratios").stdout.splitlines()[-2:]
+    lines = typed(folder, ".venv/bin/python -m scripts.tables sajed2019/ratios").stdout.splitlines()[-2:]
     counts = re.findall(r"in (\d+) of (\d+)", README)
     assert counts == re.findall(r"at least 5 in (\d+) of (\d+)", " ".join(lines))
     assert [line.partition(":")[0] for line in lines] == ["mishra2015", "tight"]
     assert "of 64 settings (64 to 64 by intervals" in lines[0]
     least, most = re.findall(r"in \d+ of 64 \((\d+) to (\d+), all intervals together\)", README)[0]
     assert f"of 64 settings ({least} to {most} by intervals that all hold with probability 95%)" in lines[1]
-    judged = shell(folder, ".venv/bin/python -m experiments.claims id=dprse-beats-dprucb").stdout
+    judged = typed(folder, ".venv/bin/python -m experiments.claims id=dprse-beats-dprucb").stdout
     shown = "dprse-beats-dprucb: fails (reading ours; scaled constants: holds, chosen after the data)"
     assert shown in judged
 
 
 @pytest.mark.slow
 def test_start_phases_can_be_shorter(folder):
-    lines = shell(folder, ".venv/bin/python -m scripts.tables wang2024/start_phases").stdout.splitlines()[2:]
+    lines = typed(folder, ".venv/bin/python -m scripts.tables wang2024/start_phases").stdout.splitlines()[2:]
     lengths = [[int(word.replace(",", "")) for word in line.split()[3:5]] for line in lines]
     assert len(lengths) == 16
     assert all(exact < paper for paper, exact in lengths)

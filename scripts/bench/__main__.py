@@ -6,8 +6,6 @@ Times vary between machines and from day to day; ratios were measured side by si
 """
 
 import math
-import os
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +17,7 @@ from scripts.bench.computations import Cost, computations, own_peak, timed_comma
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, STEPS, Rival, rivals
+from scripts.bench.timing import this_machine
 from scripts.pages.performance import FILE, Measured, write_measured
 from scripts.pages.tables import markdown_table
 
@@ -50,7 +49,7 @@ def measure_all() -> Measured:
         tables[name] = rows
         print(markdown_table(rows[0], rows[1:]), file=sys.stderr)
     memory = f"The most memory of the process that measured all this: {own_peak():.0f} MB."
-    return Measured(_machine(), numbers, tables, [*sweeps.measure(), memory])
+    return Measured(this_machine(), numbers, tables, [*sweeps.measure(), memory])
 
 
 def _tables() -> Iterator[tuple[str, list[list[str]]]]:
@@ -63,12 +62,6 @@ def _tables() -> Iterator[tuple[str, list[list[str]]]]:
     yield "libraries", _rivals(list(rivals()))
     yield "costs", _costs([*computations(), *timed_commands()])
     yield "journals", _journals(list(openings()))
-
-
-def _machine() -> str:
-    return (
-        f"{platform.system()} on {platform.machine()} with {os.cpu_count()} cores, Python {platform.python_version()}"
-    )
 
 
 def _again(by: str, parts: Sequence[Share]) -> list[list[str]]:

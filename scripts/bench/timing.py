@@ -1,5 +1,7 @@
-"""How seconds are measured: the median of several calls, after one that compiles."""
+"""How seconds are measured, and on what: the median of several calls, after one that compiles."""
 
+import os
+import platform
 import time
 from collections.abc import Callable
 
@@ -19,3 +21,10 @@ def seconds(action: Callable[[int], object], repeats: int = REPEATS) -> float:
         if times[0] > LONG:
             break
     return float(np.median(times))
+
+
+def this_machine() -> str:
+    """This machine in a few words."""
+    return (
+        f"{platform.system()} on {platform.machine()} with {os.cpu_count()} cores, Python {platform.python_version()}"
+    )

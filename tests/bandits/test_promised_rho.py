@@ -30,7 +30,8 @@ def test_a_policy_promises_the_rho_of_its_noise(name):
     if math.isfinite(promised.least_rho) and not excused(name[0]):
         assert released <= promised.least_rho * (1 + ROUNDING)
     if promised.delta == 0 and all(map(laplace, releases)):
-        assert math.isclose(promised.least_rho, rho_of_laplace(promised.epsilon), rel_tol=1e-12)
+        add = f"{type(policy).__module__}, guarantee of {type(policy).__name__}: add rho=rho_of_laplace(self.epsilon)"
+        assert math.isclose(promised.least_rho, rho_of_laplace(promised.epsilon), rel_tol=1e-12), add
     if promised.delta == 0 and max(release.cost(policy.domain).kept for release in releases) == promised.epsilon:
         assert math.isclose(promised.least_rho, released, rel_tol=1e-9)
 

@@ -14,6 +14,7 @@ from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.errors import UserError
 from scripts import privacy
 from scripts.site.pages.privacy import pages
+from tests.rows import require_rows
 
 README = (REPOSITORY / "docs" / "your_own.md").read_text()
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
@@ -138,7 +139,8 @@ def test_a_policy_that_says_nothing_is_refused_with_what_to_declare(shell, tmp_p
 
 def test_every_policy_is_audited():
     audited = {case["policy"] for case in table.cases(table.AUDITS)}
-    assert audited == set(Composer().choices("policy"))
+    row = "- {policy: NAME, horizon: [5, 1_000]}, with the horizons and levels at which its promise is to be audited"
+    require_rows(Composer().choices("policy"), audited, "conf/audits.yaml", row)
 
 
 def test_the_page_of_the_site_is_that_of_the_stored_rows():

@@ -13,6 +13,7 @@ import pytest
 
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan
+from tests.rows import require_rows
 
 PLANS = Path(__file__).parents[2] / "plans.csv"
 
@@ -28,6 +29,8 @@ def row(requests: list[Request]) -> tuple[str, str, str]:
 def test_every_experiment_plans_the_cells_it_did(plans):
     with PLANS.open() as file:
         known = {name: (cells, replications, digest) for name, cells, replications, digest in csv.reader(file)}
+    write = "a row of NAME: run .venv/bin/python -m tests.experiments.config.test_keys"
+    require_rows(plans, known, "tests/plans.csv", write)
     assert {name: row(requests) for name, requests in plans.items()} == known
 
 

@@ -16,6 +16,7 @@ from scripts.drawing.drawing import Band, Series
 from scripts.drawing.figure import drawing_of_plan, figure_of
 from scripts.drawing.kinds import NAMES
 from scripts.drawing.render import render
+from tests.rows import require_rows
 
 COMPOSER = Composer()
 EXPERIMENTS = COMPOSER.choices("experiment")
@@ -52,9 +53,15 @@ def results(tmp_path_factory):
 
 
 def test_the_papers_figures_are_there():
-    printed = [name for paper in papers().values() for name in paper.printed]
-    assert len(printed) == 12 + 4 + 7
-    assert set(printed) <= set(EXPERIMENTS)
+    printed = {key: list(paper.printed) for key, paper in papers().items()}
+    assert [len(printed[key]) for key in ("sajed2019", "tao2022", "wang2024")] == [12, 4, 7]
+    for key, names in printed.items():
+        require_rows(
+            names,
+            {*names} & {*EXPERIMENTS},
+            f"conf/papers/{key}.yaml: figures: {len(names)}",
+            "conf/experiment/NAME.yaml",
+        )
     assert {f"tao2022/fig{number:02d}_paper" for number in range(1, 5)} <= set(EXPERIMENTS)
 
 
