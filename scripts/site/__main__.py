@@ -20,7 +20,6 @@ from sphinx.cmd.build import main as sphinx_build
 
 from experiments.config.command_line import exit_on_user_error, file_given, help_alone
 from experiments.config.compose import REPOSITORY
-from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from experiments.own_code.own_source import use
 from scripts.site import pages
@@ -41,11 +40,9 @@ def made(kind: str) -> list[Page | Beside | AsItIs]:
 
 def main() -> None:
     """Entry point of `python -m scripts.site`."""
+    named, sys.argv[1:] = file_given("site_dir", sys.argv[1:])
     if help_alone(__doc__):
         return
-    named, others = file_given("site_dir", sys.argv[1:])
-    if others:
-        raise UserError(f"{others[0]}: only site_dir=FOLDER is known")
     site = SITE if named is None else Path(named).resolve()
     build = site.parent / "scratch" / "site"
     collect(kinds(), build)
