@@ -1,0 +1,198 @@
+"""The site as it is built: links, search, questions of a newcomer in three clicks, keyboard, widths, darkness."""
+
+import html
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+from filelock import FileLock
+
+import bandits
+import experiments
+from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
+from scripts.site import __main__ as command
+from scripts.site.pages.api import modules
+from tests.browser import CHROMIUM, Browser
+from tests.scripts.site.questions import QUESTIONS
+
+pytestmark = pytest.mark.slow
+WIDTHS = (1280, 360)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built once for all processes of a test run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "of_site" / "site"
+    folder.parent.mkdir(exist_ok=True)
+    with FileLock(f"{folder.parent}.lock"):
+        if not (folder / "index.html").exists():
+            words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
+            process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+            assert process.returncode == 0, process.stderr
+            assert process.stdout.endswith(f"{folder}/index.html\n")
+    return folder
+
+
+class Links(HTMLParser):
+    """The links and anchors of a page."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.targets, self.anchors = set(), set()
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.anchors |= {values[key] for key in ("id", "name") if values.get(key)}
+        self.targets |= {values[key] for key in ("href", "src") if values.get(key)}
+
+
+def test_links_and_pictures_have_targets(site):
+    """Also those that Sphinx does not check, as in tables; nothing is loaded from elsewhere."""
+    files = [file for file in site.rglob("*.html") if not {"_static", "explore"} & {*file.parts}]
+    pages = {file: Links(file) for file in files}
+    assert len(pages) > 150
+    lost = []
+    for file, page in pages.items():
+        for target in page.targets:
+            path, _, anchor = unquote(target.partition("?")[0]).partition("#")
+            if ":" in path or "/explore/" in path:
+                continue
+            where = (file.parent / path).resolve() if path else file
+            if not where.exists() or (anchor and where in pages and anchor not in pages[where].anchors):
+                lost.append(f"{file.relative_to(site)}: {target}")
+    assert lost == []
+    outside = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]+)"')
+    assert {file.name: outside.findall(file.read_text()) for file in pages if outside.search(file.read_text())} == {}
+
+
+def test_every_exported_name_and_module_has_its_docstring(site):
+    """The whole text, but for its marks."""
+
+    def plain(text):
+        """Its letters and digits, as signs become others in print."""
+        return re.sub(r"\W+", "", re.sub(r"<[^>]+>", "", html.unescape(text)))
+
+    for package in (bandits, experiments):
+        for name in package.__all__:
+            value = getattr(package, name)
+            page = "experiments" if package is experiments else value.__module__
+            text = (
+                (site / "api" / f"{page}.html")
+                .read_text()
+                .replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&amp;", "&")
+            )
+            assert f'id="{page}.{name}"' in text
+            for paragraph in inspect.getdoc(value).split("\n\n"):
+                assert all(plain(line)[:60] in plain(text) for line in paragraph.splitlines()), name
+    built = {file.stem for file in (site / "api").glob("bandits*.html")}
+    assert built <= set(modules())
+    assert len(built) > 100
+    assert "bandits.loops" not in built
+
+
+def test_a_page_with_a_link_that_leads_nowhere_is_refused(tmp_path):
+    (tmp_path / "conf.py").write_text((REPOSITORY / "docs" / "conf.py").read_text().replace('"_static"', ""))
+    (tmp_path / "index.md").write_text("# A\n\n[b](/b.md)\n")
+    words = [sys.executable, "-m", "sphinx", "-q", "-W", "-c", str(tmp_path), str(tmp_path), str(tmp_path / "out")]
+    process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "cross-reference target not found: '/b.md'" in process.stderr
+
+
+def test_words_that_are_not_known_are_refused(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["site", "page=x"])
+    with pytest.raises(UserError, match="page=x: unknown word"):
+        command.main()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as opened:
+        yield opened
+
+
+def target_of(browser, text):
+    """Where the first link with this text leads; at 360 px some are in the menu."""
+    target = browser.run(
+        "(() => { const links = [...document.querySelectorAll('a[href]')].filter(link => link.textContent.trim() === "
+        f"{json.dumps(text)}); return links.length ? links[0].href : null }})()"
+    )
+    assert target, f"no link {text}"
+    return target
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_newcomer_finds_answers_in_three_clicks(site, browser, width, dark):
+    assert len(QUESTIONS) == 13
+    for question in QUESTIONS:
+        assert len(question.clicks) <= 3
+        browser.open(site / "index.html", width, dark)
+        for text in question.clicks:
+            browser.visit(target_of(browser, text), width, dark)
+        shown = browser.run("document.querySelector('main').textContent.replace(/\\s+/g, ' ')")
+        assert [words for words in question.answer if words not in shown] == [], question.asked
+        assert all(url.startswith(("file:", "data:")) for url in browser.requests), question.asked
+        assert browser.run("document.documentElement.scrollWidth <= innerWidth"), (
+            f"{question.asked}: too wide at {width}"
+        )
+        assert browser.run("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_search_finds_without_a_server(site, browser):
+    for word, page in (("randomised response", "randomised_response"), ("halving", "halving"), ("journal", "deploy")):
+        browser.visit(f"{(site / 'search.html').resolve().as_uri()}?q={word.replace(' ', '+')}", 1280)
+        for _ in range(100):
+            found = browser.run("[...document.querySelectorAll('#search-results li a')].map(link => link.href)")
+            if found:
+                break
+            browser.run("new Promise(resolve => setTimeout(resolve, 100))")
+        assert found, word
+        assert any(page in url for url in found) or len(found) > 5, (word, found)
+        assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_a_table_is_filtered_and_sorted_with_the_keyboard(site, browser):
+    browser.open(site / "privacy.html", 1280)
+    rows = "document.querySelectorAll('#audits tbody tr:not([hidden])').length"
+    whole = browser.run(rows)
+    assert whole > 900
+    browser.run("document.querySelector('.filters input').focus()")
+    browser.type("dp_ncb_code")
+    few = browser.run(rows)
+    assert 0 < few < 40
+    assert browser.run("document.querySelector('.filters output').value") == f"{few} of {whole} rows"
+    browser.run("document.querySelectorAll('#audits thead button')[9].focus()")
+    browser.press("Enter")
+    kept = browser.run(
+        "[...document.querySelectorAll('#audits tbody tr:not([hidden])')].map(row => row.cells[9]).map(cell => "
+        "Number(cell.dataset.rank ?? cell.textContent))"
+    )
+    assert kept == sorted(kept)
+    assert len(set(kept)) > 2
+    assert browser.run("document.querySelectorAll('#audits thead th')[9].getAttribute('aria-sort')") == "ascending"
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_the_first_tab_skips_to_the_text(site, browser):
+    browser.open(site / "index.html", 1280)
+    browser.press("Tab")
+    assert "Skip to main content" in browser.run("document.activeElement.textContent")
