@@ -160,7 +160,10 @@ def test_names_say_what_a_thing_is():
 
 
 SHARED = {"main", "Outcome"}  # of each command; of an answer to a user, and of a claim
-BY_NAME = {"Spec", "describe", "pages"} | {"rates", "upper_over_lower_bound"}  # of a kind of figure or of pages; of a
+BY_NAME = {"Spec", "describe", "pages", "pages_of"} | {
+    "rates",
+    "upper_over_lower_bound",
+}  # of a kind of figure or of pages; of a
 # table and a check of a paper
 
 

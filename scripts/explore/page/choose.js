@@ -274,7 +274,7 @@ async function showChoice(results, state, place) {
     tableOf(overall),
     make("p", { class: "tools" }, csvButton("CSV", "which-policy", () => overall)),
     make("h2", {}, "On one instance"),
-    controls(selectOne("instance", "Instance", contests.map(({ instance }) => ({ value: instance, text: instance })), contest.instance)),
+    make("div", { class: "controls" }, selectOne("instance", "Instance", contests.map(({ instance }) => ({ value: instance, text: instance })), contest.instance)),
     chartPlace,
     make("p", { class: "tools" }, exports, csvButton("CSV", "which-policy-on-one-instance", () => single)),
     cellPanel(results, state) ?? "",

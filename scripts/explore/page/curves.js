@@ -313,7 +313,7 @@ function startOf(points) {
 function withoutShared(texts) {
   const parts = new Map(texts.map((text) => [text, (text.match(/(?:\([^()]*\)|[^,]|,(?! ))+/g) ?? [text]).map((part) => part.trim())]));
   const shared = (/** @type {string} */ part) => parts.size > 1 && [...parts.values()].every((all) => all.slice(1).includes(part));
-  return new Map([...parts].map(([text, all]) => [text, all.filter((part, place) => place === 0 || !shared(part)).join(", ")]));
+  return new Map([...parts].map(([text, all]) => [text, all.filter((part) => !shared(part)).join(", ")]));
 }
 
 /**

@@ -93,7 +93,7 @@ def paper_page(section: Section, claims: Sequence[ShownClaim], errata: Sequence[
     """The page of a paper, in MyST."""
     of_paper = [claim for claim in claims if claim.verdict.paper == section.name]
     errors = [erratum for erratum in errata if erratum.paper == section.name]
-    parts = [f"# {escaped(section.heading)}", f"*{escaped(section.subtitle)}*" if section.subtitle else ""]
+    parts = [f"# {literal(section.heading)}", f"*{literal(section.subtitle)}*" if section.subtitle else ""]
     parts += ["## Figures", *(_exhibit(exhibit, claims) for exhibit in section.exhibits)] if section.exhibits else []
     if of_paper:
         words = "In our words, with the verdict, its evidence, and the figures that it rests on. What the words mean"
@@ -104,7 +104,7 @@ def paper_page(section: Section, claims: Sequence[ShownClaim], errata: Sequence[
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def escaped(text: str) -> str:
+def literal(text: str) -> str:
     """Plain text as Markdown in one line: no character has a meaning."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
@@ -125,11 +125,11 @@ def _card(section: Section, claims: Sequence[ShownClaim]) -> str:
     figures = f"{len(drawn)} figures. " if drawn else ""
     return CARD.format(
         name=section.name,
-        heading=escaped(section.heading),
+        heading=literal(section.heading),
         picture=f":img-top: {drawn[0].name}.webp\n:img-alt: {drawn[0].title}\n:class-img-top: dark-light\n"
         if drawn
         else "",
-        text=escaped(f"{section.subtitle}. {figures}{f'Claims: {listed(said)}.' if said else ''}".strip()),
+        text=literal(f"{section.subtitle}. {figures}{f'Claims: {listed(said)}.' if said else ''}".strip()),
     )
 
 
@@ -137,21 +137,21 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     """A figure, or an experiment without one, with all that belongs to it."""
     shown = [(term, lines) for term, lines in exhibit.caption if term not in FOLDED]
     folded = [(term, lines) for term, lines in exhibit.caption if term in FOLDED]
-    parts = [f"(fig-{exhibit.identifier})=\n### {escaped(exhibit.title)}", escaped(exhibit.about)]
+    parts = [f"(fig-{exhibit.identifier})=\n### {literal(exhibit.title)}", literal(exhibit.about)]
     parts += [_missing(exhibit.gap)] if exhibit.gap is not None else []
     if exhibit.picture is not None:
         options = f":alt: {' '.join(exhibit.picture.words.split())}\n:class: dark-light"
         parts.append(f"```{{image}} {exhibit.name}.webp\n{options}\n```")
     if exhibit.printed is not None:
-        differs = "\n".join(f"- {escaped(text)}" for text in exhibit.printed.differs)
+        differs = "\n".join(f"- {literal(text)}" for text in exhibit.printed.differs)
         here = f"\n\nHere:\n\n{differs}" if differs else ""
-        said = f"{escaped(exhibit.printed.shows)}{here}"
-        parts.append(f":::{{admonition}} In the paper: {escaped(exhibit.printed.where)}\n{said}\n:::")
+        said = f"{literal(exhibit.printed.shows)}{here}"
+        parts.append(f":::{{admonition}} In the paper: {literal(exhibit.printed.where)}\n{said}\n:::")
     parts += [_terms(shown)]
     parts += [f":::{{dropdown}} Parameters and promises\n{_terms(folded)}\n:::"] if folded else []
     resting = [claim for claim in claims if exhibit in claim.exhibits]
     if resting:
-        lines = [f"- {_badge(claim)} {_link(claim)} {escaped(claim.verdict.claim)}" for claim in resting]
+        lines = [f"- {_badge(claim)} {_link(claim)} {literal(claim.verdict.claim)}" for claim in resting]
         parts.append(f":::{{dropdown}} {len(resting)} claims rest on it\n" + "\n".join(lines) + "\n:::")
     commands = [f"{_runnable(command)}  # {verb}" for verb, command in exhibit.commands if command.startswith("python")]
     parts += ["\n".join(["```sh", *commands, "```"])] if commands else []
@@ -164,44 +164,44 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
 def _claim(claim: ShownClaim) -> str:
     """A claim and its verdict; for one that fails, the note is its cause."""
     verdict = claim.verdict
-    remarks = [f"- Where: {escaped(verdict.where)}", f"- Evidence: {escaped(claim.evidence)}"]
+    remarks = [f"- Where: {literal(verdict.where)}", f"- Evidence: {literal(claim.evidence)}"]
     remarks += [
-        f"- {name}: {escaped(text)}" for name, text in (("Note", verdict.note), ("Power", verdict.power)) if text
+        f"- {name}: {literal(text)}" for name, text in (("Note", verdict.note), ("Power", verdict.power)) if text
     ]
     places = [f"[{exhibit.name}](#fig-{exhibit.identifier})" for exhibit in claim.exhibits]
     remarks += [f"- Rests on: {', '.join(places)}"] if places else []
     remarks.append(f"- {_explorer({'view': 'claims', 'open': f'{verdict.paper}/{verdict.id}'})}")
     command = f"```sh\n{_runnable(claim.command)}\n```" if claim.command else ""
-    heading = f"(claim-{slug(verdict.id)})=\n### {escaped(verdict.id)}"
-    shown = f"{_badge(claim)} {escaped(verdict.claim)}"
+    heading = f"(claim-{slug(verdict.id)})=\n### {literal(verdict.id)}"
+    shown = f"{_badge(claim)} {literal(verdict.claim)}"
     return "\n\n".join(filter(None, [heading, shown, "\n".join(remarks), command]))
 
 
 def _erratum(erratum: Erratum) -> str:
     lines = {"Where": erratum.where, "Printed": erratum.printed, "Found": erratum.finding, "Matters": erratum.matters}
-    items = [f"- {word}: {escaped(text)}" for word, text in lines.items()]
+    items = [f"- {word}: {literal(text)}" for word, text in lines.items()]
     items.append(f"- Shown by: `{erratum.shown_by}`")
-    return f"(erratum-{slug(erratum.id)})=\n### {escaped(erratum.id)}\n\n" + "\n".join(items)
+    return f"(erratum-{slug(erratum.id)})=\n### {literal(erratum.id)}\n\n" + "\n".join(items)
 
 
 def _terms(terms: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Terms, each with its lines, as a list of definitions."""
     return "\n\n".join(
-        f"{escaped(term)}\n" + "\n".join(f": {escaped(line)}" for line in lines) for term, lines in terms
+        f"{literal(term)}\n" + "\n".join(f": {literal(line)}" for line in lines) for term, lines in terms
     )
 
 
 def _missing(gap: Gap) -> str:
     fills = f"This fills it:\n\n```sh\n{_runnable(gap.command)}\n```"
-    return f":::{{warning}}\n**Missing: {escaped(gap.what)}.** {escaped(gap.why)}\n\n{fills}\n:::"
+    return f":::{{warning}}\n**Missing: {literal(gap.what)}.** {literal(gap.why)}\n\n{fills}\n:::"
 
 
 def _badge(claim: ShownClaim) -> str:
-    return f"[{claim.badge.sign} {escaped(claim.verdict.shown)}]{{.verdict .{claim.badge.kind}}}"
+    return f"[{claim.badge.sign} {literal(claim.verdict.shown)}]{{.verdict .{claim.badge.kind}}}"
 
 
 def _link(claim: ShownClaim) -> str:
-    return f"[{escaped(claim.verdict.id)}](#claim-{slug(claim.verdict.id)})"
+    return f"[{literal(claim.verdict.id)}](#claim-{slug(claim.verdict.id)})"
 
 
 def _explorer(words: Mapping[str, str]) -> str:

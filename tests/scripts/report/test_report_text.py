@@ -30,7 +30,7 @@ from scripts.report.claims import BADGES, JudgedClaims, Ledger
 from scripts.report.collect import jobs_on_page
 from scripts.report.exhibits import Exhibit
 from scripts.report.pictures import picture_of
-from scripts.site.pages.papers import escaped, sections
+from scripts.site.pages.papers import literal, sections
 
 
 def test_bands():
@@ -231,4 +231,4 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
 
 
 def test_no_sign_of_a_text_has_a_meaning_in_markdown():
-    assert escaped("a_b *c*\n- <i>d</i> 5 %") == r"a\_b \*c\* \- \<i\>d\<\/i\> 5 \%"
+    assert literal("a_b *c*\n- <i>d</i> 5 %") == r"a\_b \*c\* \- \<i\>d\<\/i\> 5 \%"

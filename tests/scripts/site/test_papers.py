@@ -125,9 +125,13 @@ def make(mine, call, monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def everything(mine):
-    """The pages of all own experiments, stored or not: how the command ended, and the folder of the site."""
-    places = [f"{name}_dir={mine}/{name}" for name in ("results", "site", "figures")]
+def everything(mine, tmp_path_factory):
+    """The pages of all own experiments, stored or not: how the command ended, and the folder of the site.
+
+    That is outside `mine`: what Sphinx reads there would be an input of the user's class, for the rest of this process.
+    """
+    folder = tmp_path_factory.mktemp("made") / "site"
+    places = [f"results_dir={mine}/results", f"figures_dir={mine}/figures", f"site_dir={folder}"]
     arguments = ["--config-dir", mine, *places, "runner.workers=1", "pages=papers"]
     names = ",".join([*STORED, "mine/absent", "wang2024/fig01"])
     with pytest.MonkeyPatch.context() as patch:
@@ -135,7 +139,7 @@ def everything(mine):
         patch.setattr(sys, "argv", ["site", *map(str, arguments), "-m", f"+experiment={names}", "strict=true"])
         with pytest.raises(SystemExit) as end:
             site.main()
-    return end.value.code, mine / "site"
+    return end.value.code, folder
 
 
 def plant(patch, ledger):
