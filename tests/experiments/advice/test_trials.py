@@ -8,6 +8,7 @@ import pytest
 
 from bandits.policies.batched_index import DPIMED, DPKLUCB
 from bandits.policies.halving import DPHalving
+from bandits.policies.hybrid_ucb import DPUCBBound
 from bandits.policies.local_bits import KLUCBCF
 from experiments.advice import answer, trials
 from experiments.advice.answer import growing_answer
@@ -32,6 +33,7 @@ def test_the_loops_of_a_policy_are_found_in_its_methods_and_their_functions():
     assert "bandits.loops.batches.batch_pulls" in loops_of(DPIMED)
     assert loops_of(DPIMED).keys() == loops_of(DPKLUCB).keys()
     assert "bandits.loops.kl_ucb.kl_ucb_pulls" in loops_of(KLUCBCF)
+    assert "bandits.mechanisms.hybrid.continued" in loops_of(DPUCBBound)  # by a plain function
     assert loops_of(DPHalving) == {}
 
 
