@@ -350,6 +350,14 @@ def test_every_file_of_the_folder_is_part_of_a_class(users, tmp_path, monkeypatc
     assert (outcome.code, "must not be beside your code" in outcome.err) == (2, True)
 
 
+def test_what_a_command_writes_meanwhile_is_no_edit(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    folders = own_source.use([tmp_path], [tmp_path / "figures"])
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "one.png").write_text("")  # the folder gets its mark when the command ends
+    own_source.require_unchanged(folders)
+
+
 def of_cell(horizon, arms=3):
     return RegretCell(C1(arms), UCB1(), horizon)
 

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -49,12 +50,11 @@ def path(tmp_path):
 
 def change(path, *statements):
     """Change a journal directly in its file."""
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         for trigger in ("rows_stay", "rows_are_fixed"):
             file.execute(f"DROP TRIGGER {trigger}")
         for statement in statements:
             file.execute(statement)
-    file.close()
 
 
 def test_rows_are_only_appended(path):
@@ -128,15 +128,13 @@ def test_a_row_in_the_place_of_another_is_damage(path):
     with Journal(path) as journal, Journal(other) as copy:
         first, _, *rest = journal.rows()
         copy.write([first, JournalRow("pull", {"arms": [[1, 1]]}), *rest])
-    with sqlite3.connect(other) as file:
+    with closing(sqlite3.connect(other)) as file, file:
         (row,) = file.execute("SELECT * FROM journal WHERE row = 2").fetchall()
-    file.close()
     change(path, "DELETE FROM journal WHERE row = 2")
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
-    file.close()
-    with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"):
-        list(Journal(path).rows())
+    with pytest.raises(JournalError, match=rf"^{path}: row 3 of journal is damaged"), Journal(path) as journal:
+        list(journal.rows())
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -208,14 +206,12 @@ def test_other_files_are_refused(tmp_path, content):
 
 def test_databases_of_others_and_of_other_formats_are_refused(tmp_path, path):
     other = tmp_path / "other"
-    with sqlite3.connect(other) as file:
+    with closing(sqlite3.connect(other)) as file, file:
         file.execute("CREATE TABLE journal (row INTEGER)")
-    file.close()
     with pytest.raises(JournalError, match=rf"^{other}: is a database of something else, not a journal$"):
         opened(other)
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute("PRAGMA user_version=2")
-    file.close()
     with pytest.raises(JournalError, match=rf"^{path}: has format 2, this version of bandits reads 1$"):
         opened(path)
     with pytest.raises(JournalError, match=r"cannot be opened: there is no folder \S+no$"):
@@ -392,20 +388,18 @@ def test_the_public_table_has_no_trace_of_rewards(tmp_path):
             for _ in range(3):
                 begun.select()
             begun.update(1, reward)
-        with sqlite3.connect(path) as file:
+        with closing(sqlite3.connect(path)) as file, file:
             tables.append(file.execute("SELECT * FROM journal").fetchall())
             (kept,) = file.execute("SELECT steps FROM secret_rewards").fetchall()
             assert kept == (reward * 2**20,)
-        file.close()
     assert tables[0] == tables[1]
 
 
 def test_nothing_of_a_reward_is_left_in_a_copy_made_as_the_page_says(path):
     """Also if sqlite does not overwrite deleted data, its default; Debian's sqlite does overwrite it."""
     (command,) = re.findall(r"`(DELETE FROM secret_rewards;[^`]*)`", PAGE.read_text())
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         secret = [checksum.encode() for (checksum,) in file.execute("SELECT checksum FROM secret_rewards")]
-    file.close()
     assert any(one in path.read_bytes() for one in secret)
     file = sqlite3.connect(path, isolation_level=None)
     file.execute("PRAGMA secure_delete=OFF")

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -78,9 +79,8 @@ def test_a_restart_from_a_snapshot_is_the_same_as_no_restart(policy, tmp_path):
     assert seen == expected
     with opened(policy, path) as part:
         assert public(part).saved() == saved
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         assert file.execute("SELECT count(*) FROM snapshot").fetchall() == [(1,)]
-    file.close()
     found = review(path)
     assert (len(found.transcript), found.spent) == (expected[-1][1]["tickets"], expected[-1][2])
     change(path, "DELETE FROM snapshot")
@@ -89,12 +89,11 @@ def test_a_restart_from_a_snapshot_is_the_same_as_no_restart(policy, tmp_path):
 
 
 def change(path, *statements):
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         for trigger in ("rows_stay", "rows_are_fixed"):
             file.execute(f"DROP TRIGGER IF EXISTS {trigger}")
         for statement in statements:
             file.execute(statement)
-    file.close()
 
 
 def adap(path):
@@ -174,11 +173,10 @@ def test_rows_after_the_snapshot_are_checked(path):
 def forge(path, state):
     """A snapshot whose checksums fit."""
     text = json.dumps(state, sort_keys=True, separators=(",", ":"))
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         ((row, last),) = file.execute("SELECT row, last FROM snapshot").fetchall()
         checksum = _checksum(last, row, "snapshot", text)
         file.execute("UPDATE snapshot SET state = ?, checksum = ?", (text, checksum))
-    file.close()
 
 
 def test_a_review_finds_a_snapshot_that_does_not_follow_from_the_rows(path):
@@ -219,9 +217,8 @@ def test_a_snapshot_tells_nothing_of_rewards_nor_which_came(tmp_path):
             if reward is not None:
                 begun.update(1, reward)
             begun.select(FEW)
-        with sqlite3.connect(path) as file:
+        with closing(sqlite3.connect(path)) as file, file:
             found.append(file.execute("SELECT * FROM snapshot").fetchall())
-        file.close()
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 1
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -23,7 +24,7 @@ def opened(path, *, arms=2, **more):
 
 
 def users_in(path):
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         return file.execute("SELECT ticket, user FROM secret_users ORDER BY ticket").fetchall()
 
 
@@ -129,7 +130,7 @@ def test_users_that_nobody_wrote_are_refused(tmp_path, change):
     with opened(path) as session:
         (ticket,) = session.select()
         session.update(ticket.number, 1.0, "alice")
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute(change)
     with pytest.raises(JournalError, match="secret_users is damaged"):
         opened(path)
