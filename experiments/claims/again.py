@@ -84,7 +84,7 @@ def _claim(command: CommandLine, job: Sequence[str]) -> Claim:
     """The claim that a job names. Raises `UserError`."""
     name = command.value(job, "id")
     if name is None:
-        raise UserError("id: give the claim to judge again, as in id=by-5x; docs/claims.md lists all")
+        raise UserError("id: give the claim to judge again, as in id=by-5x; results/verdicts.jsonl has all")
     picked = claims_named(claims(command.config_dirs), command.value(job, "paper"), name)
     if len(picked) > 1:
         raise UserError(f"id={name}: several papers have this claim: {', '.join(claim.paper for claim in picked)}")

@@ -19,7 +19,7 @@ from experiments.errors import UserError, nearest, shown, truth, whole_number
 from experiments.own_code.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
-EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated, see docs/reference.md
+EXCUSE = "_excuse_"  # of a policy: why its promise is known to be violated
 ABOUT = ("_target_", EXCUSE)  # keys that are not parameters
 
 

@@ -118,7 +118,7 @@ def mark(written: Iterable[Path]) -> None:
     """Note in folders inside the user's, if they exist, that commands write them, for those that do not name them."""
     for folder in {place.resolve() for place in written} - _STATE.trusted:
         if is_trusted([folder]) and folder.is_dir() and not (folder / MARK).exists() and os.access(folder, os.W_OK):
-            (folder / MARK).write_text("Commands write this folder: no class depends on it, see docs/reference.md.\n")
+            (folder / MARK).write_text("Commands write this folder: no class depends on it, see docs/your_own.md.\n")
 
 
 def is_trusted(places: Iterable[Path]) -> bool:

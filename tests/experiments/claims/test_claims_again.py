@@ -112,7 +112,7 @@ def test_what_rests_on_no_runs_says_so(places, call):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ((), "id: give the claim to judge again, as in id=by-5x; docs/claims.md lists all"),
+        ((), "id: give the claim to judge again, as in id=by-5x; results/verdicts.jsonl has all"),
         (("id=little-regrets",), "id=little-regrets: unknown id; did you mean little-regret or "),
         (("id=little-regret", "seed=-1"), "seed: must be at least 0, got -1"),
         (("id=little-regret", "seed=1.5"), "seed: must be a whole number, got 1.5"),

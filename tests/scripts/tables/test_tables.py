@@ -219,7 +219,7 @@ def test_lost_best_arms(printed):
     lost = float((by_run.idxmax(axis=1) != 0).mean())  # no run ends while two arms are pulled in turn
     assert line(lines, "scaled", "0.9", "20", "10⁶").split()[-4] == quantity(lost)
     scaled = [float(text.split()[-4]) for text in lines if text.split()[0] == "scaled"]
-    assert (round(min(scaled), 2), round(max(scaled), 2)) == (0.02, 0.14)  # README and docs/reference.md say so
+    assert (round(min(scaled), 2), round(max(scaled), 2)) == (0.02, 0.14)
     assert all(text.split()[-4] == "0" for text in lines if text.split()[0] == "paper")
 
 
@@ -244,7 +244,7 @@ def test_nothing_is_learned_exactly_below_the_horizon_of_the_first_removal(learn
 def test_proved_constants_lie_between_printed_and_scaled_ones(learning):
     for scaled, rows in learning[learning.policy != "Robust SE"].groupby(learning.policy.str.contains("0.0833")):
         later = rows["proved, from T ="] > rows["removes from T ="]
-        assert (later == scaled).all(), "docs/reference.md says so"
+        assert (later == scaled).all(), "later epochs are those of the scaled constants"
 
 
 @pytest.mark.slow
