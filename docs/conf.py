@@ -13,7 +13,9 @@ extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.auto
 root_doc = "index"
 nitpicky = False
 default_role = "code"
-nb_execution_mode = "off"
+nb_execution_mode = "cache"  # a notebook that did not change is not run again
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 4
 myst_substitutions = performance.times(performance.read_measured())
@@ -25,6 +27,7 @@ suppress_warnings = ["myst.header"]
 html_theme = "pydata_sphinx_theme"
 html_title = "Private bandits"
 html_show_sourcelink = False
+html_sidebars = {"*": []}  # pages without pages below them have nothing to show beside them
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -35,7 +38,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "search_bar_text": "Search",
 }
 

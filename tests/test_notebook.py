@@ -18,13 +18,14 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells)  # stored outputs would become outdated
-    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    assert 'replications=10")' in first.source
-    first.source = first.source.replace("replications=10", f'replications=2", "results_dir={tmp_path}')
+    (running,) = (cell for cell in notebook.cells if "{mkdtemp()}" in cell.source)
+    running.source = running.source.replace("{mkdtemp()}", str(tmp_path)).replace("replications=10", "replications=2")
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert any("image/png" in output.get("data", {}) for output in shown)
-    assert list(tmp_path.rglob("dp_ucb-*.parquet"))
+    (slider,) = (html for output in shown if "range" in (html := output.get("data", {}).get("text/html", "")))
+    assert slider.count("<svg") == 4
+    assert slider.count("<div hidden>") == 3
+    assert list(tmp_path.rglob("dp_se-*.parquet"))
 
 
 def test_run_gives_the_rows_of_what_it_ran(tmp_path):

@@ -48,10 +48,12 @@ def main() -> None:
     collect(kinds(), build)
     words = ["-q", "-j", "2", "-W", "--keep-going", "-c", str(REPOSITORY / "docs"), "-d", str(build / "doctrees")]
     gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
-    code = sphinx_build([*words, str(build / "sources"), str(site)])
+    words += ["-D", f"nb_execution_cache_path={build / 'notebooks'}"]
+    code = sphinx_build([*words, str(build / "sources"), str(build / "html")])  # a notebook writes beside it
     if code:
         sys.exit(code)
-    shutil.copytree(build / "as_they_are", site, dirs_exist_ok=True)
+    for made_there in ("html", "as_they_are"):
+        shutil.copytree(build / made_there, site, dirs_exist_ok=True)
     print(site / "index.html")
 
 

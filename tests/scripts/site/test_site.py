@@ -36,8 +36,8 @@ def site(tmp_path_factory):
         if not (folder / "index.html").exists():
             words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
             process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-            assert (process.returncode, process.stderr) == (0, "")
-            assert process.stdout == f"{folder}/index.html\n"
+            assert process.returncode == 0, process.stderr
+            assert process.stdout.endswith(f"{folder}/index.html\n")
     return folder
 
 
@@ -57,7 +57,8 @@ class Links(HTMLParser):
 
 def test_links_and_pictures_have_targets(site):
     """Also those that Sphinx does not check, as in tables; nothing is loaded from elsewhere."""
-    pages = {file: Links(file) for file in site.rglob("*.html") if not file.is_relative_to(site / "explore")}
+    files = [file for file in site.rglob("*.html") if not {"_static", "explore"} & {*file.parts}]
+    pages = {file: Links(file) for file in files}
     assert len(pages) > 150
     lost = []
     for file, page in pages.items():
