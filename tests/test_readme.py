@@ -46,7 +46,7 @@ COMMANDS = list(
         for language, text in BLOCKS
         if language == "sh"
         for line in re.sub(r"\\\n\s*", "", text).splitlines()
-        if line.startswith(PYTHON)
+        if line.startswith(PYTHON) and "scripts.advise" not in line  # minutes: tests/experiments/advice asks it
     )
 )
 MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
@@ -102,8 +102,6 @@ def kept_small(command):
         return alone
     if command.endswith("experiments.claims"):  # tests/experiments/claims/test_claims_stored.py judges them all
         return ["paper=azize2022"]
-    if "scripts.advise" in command:
-        return ["users=300", "runs=59"]
     if "exact_against_simulated" in command:
         return ["runs=20"]
     if "experiments.store remove" in command:  # results of earlier commands
