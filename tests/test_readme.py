@@ -39,7 +39,15 @@ TYPED_HERE = README + "".join(
     (REPOSITORY / "docs" / f"{name}.md").read_text().partition("\n## Other machines\n")[0] for name in GUIDE
 )  # tests/test_machines.py types what is about other machines
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TYPED_HERE, flags=re.MULTILINE | re.DOTALL)
-COMMANDS = list(dict.fromkeys(line for language, text in BLOCKS if language == "sh" for line in commands_in(text)))
+COMMANDS = list(
+    dict.fromkeys(
+        line
+        for language, text in BLOCKS
+        if language == "sh"
+        for line in commands_in(text)
+        if "scripts.advise" not in line  # minutes: tests/experiments/advice asks it
+    )
+)
 MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
 WORKERS = re.compile(r"-m (experiments\.(run|audit|check|reproduce)|scripts\.(figures|check_figures|report)) ")
 TYPED: set[str] = set()  # commands that ran in the folder of the tests
@@ -69,8 +77,6 @@ def kept_small(command):
         return alone
     if command.endswith("experiments.claims"):  # tests/experiments/claims/test_claims_stored.py judges them all
         return ["paper=azize2022"]
-    if "scripts.advise" in command:
-        return ["users=300", "runs=59"]
     if "exact_against_simulated" in command:
         return ["runs=20"]
     if "experiments.store remove" in command:  # results of earlier commands

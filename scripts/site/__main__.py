@@ -77,14 +77,16 @@ def main() -> None:
     gaps = collect(names, command, build)
     partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
     words = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs")]
+    words += ["-d", str(build / "doctrees"), "-D", f"nb_execution_cache_path={build / 'notebooks'}"]
     gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages of the site about each other
-        code = sphinx_build([*words, "-d", str(build / "doctrees"), str(build / "sources"), str(site)])
+        code = sphinx_build([*words, str(build / "sources"), str(build / "html")])  # a notebook writes beside it
     gc.enable()
     if code:
         sys.exit(code)
-    shutil.copytree(build / "as_they_are", site, dirs_exist_ok=True)
+    for made_there in ("html", "as_they_are"):
+        shutil.copytree(build / made_there, site, dirs_exist_ok=True)
     for gap in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     print(f"{site / 'index.html'} ({len(gaps)} gaps)")
