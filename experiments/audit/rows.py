@@ -167,7 +167,7 @@ def audit(
         if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
             chosen = chosen_horizon(played, arms, max(arms, least), domain, convention)
             horizon = chosen or (LONGEST if runs else horizon)
-        runs = int(min(runs, max(FEWEST_RUNS, steps // horizon)))
+        runs = int(min(runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
         if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
             raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
         failure = _failure(about)
