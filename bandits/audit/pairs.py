@@ -29,12 +29,20 @@ class Pair:
     difference: str
 
 
-def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float]) -> list[Pair]:
-    """Pairs for every arm, every place and three kinds of other rewards; for a long horizon, only some places."""
+def most_pairs(runs: int) -> int:
+    """How many pairs `runs` plays of each input can choose between: halving plays each pair about 2 `LEAST` times."""
+    return min(MOST, runs // (2 * LEAST))
+
+
+def pairs(arms: int, horizon: int, neighbours: Neighbours, limits: tuple[float, float], most: int = MOST) -> list[Pair]:
+    """Pairs for every arm, every place and three kinds of other rewards.
+
+    Only some places, two at least, where these are more than `most` pairs.
+    """
     low, high = limits
     drawn = np.random.default_rng(arms).choice([low, high], (arms, horizon))  # the same in every audit
     inputs = []
-    for place in changed_places(horizon, max(2, MOST // (len(OTHERS) * arms))):
+    for place in changed_places(horizon, max(2, most // (len(OTHERS) * arms))):
         for arm in range(arms):
             for others, words in zip((low, high, drawn), OTHERS, strict=True):
                 first = np.broadcast_to(np.asarray(others, dtype=float), (arms, horizon)).copy()

@@ -12,7 +12,7 @@ import numpy as np
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.ledger import Domain
-from bandits.audit.pairs import Pair, most_telling, pairs
+from bandits.audit.pairs import Pair, most_pairs, most_telling, pairs
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
 from bandits.learner import Learner
@@ -62,7 +62,7 @@ def plays(
     player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
     neighbours = policy.guarantee.neighbours
     own = is_own(getattr(policy, "policy", policy))  # which `GivenMoments` plays
-    able = pairs(arms, horizon, neighbours, limits) if own else []
+    able = pairs(arms, horizon, neighbours, limits, most_pairs(runs // 2)) if own else []
     chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
     if chosen is None and not own:
         tables = neighbouring_tables(arms, horizon, neighbours, limits)

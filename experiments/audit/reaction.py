@@ -57,7 +57,7 @@ class Reaction:
     ) -> "Reaction":
         """Play a policy. Raises `UserError` for what it raises."""
         tables = _tables(arms, horizon, limits)
-        seeds = max(FEW_SEEDS, min(seeds, STEPS // (len(tables) * horizon)))
+        seeds = _seeds(seeds, len(tables) * horizon)
         blocks = [_plays(policy, table, convention, noise, seeds) for table in [*tables, tables[0]]]
         return cls(policy, tables, convention, noise, np.array(blocks[:-1]), blocks[-1])
 
@@ -107,7 +107,7 @@ def least_horizon(
     policy: Any, arms: int, least: int, limits: tuple[float, float], convention: Convention
 ) -> int | None:
     """As `horizon_that_reacts`, from `least` steps on, which may react already."""
-    if Reaction.of(policy, arms, least, limits, convention, seeds=SEARCH_SEEDS).depends:
+    if _depends(policy, arms, least, limits, convention):
         return least
     return horizon_that_reacts(policy, arms, least, limits, convention)
 
@@ -118,7 +118,7 @@ def horizon_that_reacts(
     """A horizon, the least one by bisection, at which rewards change the arms; None up to `LONGEST`, or at an error."""
 
     def depends(steps: int) -> bool:
-        return Reaction.of(policy, arms, steps, limits, convention, seeds=SEARCH_SEEDS).depends
+        return _depends(policy, arms, steps, limits, convention)
 
     low, high = horizon, 2 * horizon
     try:
@@ -132,6 +132,19 @@ def horizon_that_reacts(
     except (ParameterError, UserError):
         return None
     return high
+
+
+def _depends(policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention) -> bool:
+    """As `Reaction.depends`; the first table that changes the arms ends it."""
+    first, *others = tables = _tables(arms, horizon, limits)
+    seeds = _seeds(SEARCH_SEEDS, len(tables) * horizon)
+    before = _plays(policy, first, convention, 1.0, seeds)
+    return any(bool((_plays(policy, table, convention, 1.0, seeds) != before).any()) for table in others)
+
+
+def _seeds(most: int, steps: int) -> int:
+    """The number of plays of each table, if one of each takes so many steps together."""
+    return max(FEW_SEEDS, min(most, STEPS // steps))
 
 
 def _tables(arms: int, horizon: int, limits: tuple[float, float]) -> list[FloatArray]:

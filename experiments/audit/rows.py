@@ -36,6 +36,7 @@ from experiments.own_code.fan_out import delayed, results
 from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
+FEWEST_RUNS = 200  # however many steps they have
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
@@ -130,12 +131,18 @@ class AuditRow:
 
 
 def audit(
-    overrides: Sequence[str], about: DictConfig, composer: Composer, workers: int = 1, least: int = 1
+    overrides: Sequence[str],
+    about: DictConfig,
+    composer: Composer,
+    workers: int = 1,
+    least: int = 1,
+    steps: float = math.inf,
 ) -> AuditRow:
     """Audit the policy that `overrides` configure; `about` has the `AUDIT_KEYS`. Raises `UserError`.
 
     Without `horizon=` among the overrides it is the least horizon, from `least` steps on, at which arms depend on
-    rewards. Sampled runs are divided among `workers` processes; the numbers do not depend on how many.
+    rewards. All runs on one input have at most `steps` steps: fewer runs than wanted, but `FEWEST_RUNS`. Sampled runs
+    are divided among `workers` processes; the numbers do not depend on how many.
     """
     composed = composer.compose(overrides)
     config = composed.config
@@ -160,6 +167,7 @@ def audit(
         if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
             chosen = chosen_horizon(played, arms, max(arms, least), domain, convention)
             horizon = chosen or (LONGEST if runs else horizon)
+        runs = int(min(runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
         if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
             raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
         failure = _failure(about)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,14 @@ def _fits(case: Mapping[str, Any], row: AuditRow) -> bool:
     return all(matches(values[key], None if value == "null" else value) for key, value in case.items() if key in values)
 
 
-def audited(case: dict[str, Any], about: dict[str, Any], composer: Composer) -> AuditRow | UserError:
-    """The row of one case, or the error."""
+def audited(
+    case: dict[str, Any], about: dict[str, Any], composer: Composer, steps: float = math.inf
+) -> AuditRow | UserError:
+    """The row of one case, or the error; `steps` as in `audit`."""
     settings = OmegaConf.create({**about, **{key: value for key, value in case.items() if key in AUDIT_KEYS}})
     overrides = [f"{key}={value}" for key, value in case.items() if key not in AUDIT_KEYS]
     try:
-        return audit(overrides, settings, composer, least=LEAST)
+        return audit(overrides, settings, composer, least=LEAST, steps=steps)
     except UserError as error:
         return UserError(f"audit of {case['policy']}: {error}, in {case}")
 

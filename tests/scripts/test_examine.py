@@ -1,5 +1,6 @@
 """Conformance, audit and rank of a policy in one table: by hand, and a small complete run."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -170,11 +171,11 @@ def test_wrong_words_are_one_line(tmp_path, words, message):
 
 
 def rows_of_audits(monkeypatch, answers, runs_given=False, runs=20_000):
-    """The lines about audits without a list, where `audited` has these answers; and the plays that it was asked for."""
+    """The lines about audits without a list, where `audited` has these answers; and what it was asked for."""
     plays = []
 
-    def audited(case, about, composer):
-        plays.append(case["runs"])
+    def audited(case, about, composer, steps=math.inf):
+        plays.append((case["runs"], steps))
         return answers["played" if case["runs"] else "alone"]
 
     monkeypatch.setattr(examine, "audited", audited)
@@ -184,16 +185,14 @@ def rows_of_audits(monkeypatch, answers, runs_given=False, runs=20_000):
 
 
 class Row(examine.AuditRow):
-    def __init__(self, word, horizon):
-        self.__dict__.update(word=word, horizon=horizon)
+    def __init__(self, word):
+        self.__dict__.update(word=word)
 
 
 def test_one_audit_says_all_if_the_policy_can_be_played(monkeypatch):
-    short = {"alone": Row("ledger", 50), "played": Row("plays", 50)}
-    assert rows_of_audits(monkeypatch, short) == (["plays"], [0, 5000])  # 250,000 steps
-    assert rows_of_audits(monkeypatch, short | {"alone": Row("ledger", 4001)}) == (["plays"], [0, 200])  # at least
-    assert rows_of_audits(monkeypatch, short | {"alone": Row("ledger", 4)}) == (["plays"], [0, 20_000])  # at most
-    assert rows_of_audits(monkeypatch, short, True, 70_000) == (["plays"], [0, 70_000])
-    assert rows_of_audits(monkeypatch, short, True, 0) == (["ledger"], [0])
-    refused = short | {"played": UserError("audit of mine: no choices, in {}")}
-    assert rows_of_audits(monkeypatch, refused)[0] == ["ledger", "K = 2, 5,000 plays"]
+    rows = {"alone": Row("ledger"), "played": Row("plays")}
+    assert rows_of_audits(monkeypatch, rows) == (["plays"], [(20_000, 250_000)])
+    assert rows_of_audits(monkeypatch, rows, True, 70_000) == (["plays"], [(70_000, math.inf)])
+    assert rows_of_audits(monkeypatch, rows, True, 0) == (["ledger"], [(0, math.inf)])
+    refused = rows | {"played": UserError("audit of mine: no choices, in {}")}
+    assert rows_of_audits(monkeypatch, refused)[0] == ["ledger", "K = 2, 20,000 plays"]

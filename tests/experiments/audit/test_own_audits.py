@@ -11,7 +11,7 @@ import pytest
 from bandits import Guarantee, StepwisePolicy
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
 from bandits.audit.ledger import Domain
-from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_difference, most_telling, pairs
+from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_difference, most_pairs, most_telling, pairs
 from bandits.audit.planted import ScaledNoise
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
@@ -53,6 +53,21 @@ def test_places_of_a_long_horizon_are_dense_at_the_beginning_and_reach_the_end()
     assert found[-1] == 10**6 - 1
     assert len(found) <= 100
     assert len(pairs(2, 5000, Neighbours.ONE_REWARD, (0.0, 1.0))) <= MOST
+
+
+def test_few_plays_choose_between_few_pairs():
+    """100 plays of each input are 25 pairs 4 times: 4 places of 2 arms with 3 kinds of other rewards."""
+    assert [most_pairs(runs) for runs in (100, 10_000)] == [25, MOST]
+    few = pairs(2, 5000, Neighbours.ONE_REWARD, (0.0, 1.0), most_pairs(100))
+    assert len(few) == 24
+    played = []
+
+    def play(those, runs, number):
+        played.append(len(those) * runs)
+        return [(np.zeros((runs, 3), dtype=int), np.zeros((runs, 3), dtype=int)) for _ in those]
+
+    most_telling(few, 100, play)
+    assert played == [48, 24, 18, 18, 20]  # about 100: 20 a round, or 2 of each pair
 
 
 def test_the_difference_of_plays_is_in_standard_errors():
