@@ -182,7 +182,7 @@ def test_python_examples_work(folder, example):
 
 def test_targets_exist():
     makefile = (REPOSITORY / "Makefile").read_text()
-    texts = [(REPOSITORY / name).read_text() for name in WRITTEN]
+    texts = [(REPOSITORY / name).read_text() for name in WRITTEN if name != "CHANGELOG.md"]  # which names what went
     named = {target for text in texts for target in re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.MULTILINE)}
     assert {"site", "figures", "test"} <= named <= set(re.findall(r"^([a-z]+):.*##", makefile, flags=re.MULTILINE))
 

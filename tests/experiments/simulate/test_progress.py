@@ -21,7 +21,6 @@ from experiments.config.compose import Composer
 from experiments.config.progress import Progress, readable_duration
 from experiments.simulate import worker
 from experiments.upkeep.command import main as store_main
-from scripts.pages.tables import PageTable
 from scripts.report import collect
 from scripts.report.exhibits import Exhibit
 
@@ -68,7 +67,7 @@ def test_without_a_terminal_progress_is_printed_regularly(monkeypatch):
     assert "\r" not in printed()
 
 
-def test_a_report_shows_its_progress(monkeypatch, tmp_path):
+def test_pages_of_papers_show_their_progress(monkeypatch, tmp_path):
     """Experiments are counted as they are completed, in any order."""
     printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
@@ -82,12 +81,11 @@ def test_a_report_shows_its_progress(monkeypatch, tmp_path):
         raise AssertionError(printed())
 
     def results(tasks, workers, **how):
-        yield PageTable("", "", [], [])
         for number, name in reversed(list(enumerate(names))):
-            wait_for(f"making the report: {1 - number} of 2 experiments")
+            wait_for(f"making pages of papers: {1 - number} of 2 experiments")
             assert f"{2 - number} of 2 experiments" not in printed()
             yield collect.Part([Exhibit(name, "")], [], [])
-        wait_for("making the report: 2 of 2 experiments")
+        wait_for("making pages of papers: 2 of 2 experiments")
 
     monkeypatch.setattr(collect, "results", results)
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
