@@ -6,6 +6,7 @@
     venue: ICML                      # may be left out
     figures: 12                      # printed in the paper; the experiments NAME/fig01 to NAME/fig12 are theirs
     colours: {dp_se: "#0072B2"}      # of its private policies in all figures; others get one that is free
+    notes: Only the abstract was read.   # Markdown at the top of its page: what was read, what our results say
 
 NAME also names the folder of its experiments, and the files of its claims, errata and bounds. Papers stand in the order
 of their year, then of their name.
@@ -32,6 +33,7 @@ class Paper:
     venue: str = ""
     figures: int = 0
     colours: dict[str, str] = field(default_factory=dict)
+    notes: str = ""
 
     @property
     def cited(self) -> str:

@@ -10,6 +10,7 @@ from experiments.claims.verdicts import counts_in_words
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.text import slug
 from scripts.site.page import Page
 
 PAGE = """# Claims
@@ -61,7 +62,9 @@ def claim_table(verdicts: Sequence[ClaimVerdict]) -> PageTable:
 
 def _named(verdict: ClaimVerdict) -> TableEntry:
     paper = papers()[verdict.paper].cited if verdict.paper in papers() else verdict.paper
-    link = Markup('<code><a href="papers/{0}.html">{1}</a></code>').format(verdict.paper, verdict.id)
+    link = Markup('<code><a href="papers/{}.html#claim-{}">{}</a></code>').format(
+        verdict.paper, slug(verdict.id), verdict.id
+    )
     if verdict.paper not in papers():
         link = Markup("<code>{}</code>").format(verdict.id)
     return TableEntry(Markup('<span id="claim-{}">{}</span><br>{}').format(verdict.id, link, paper), choice=paper)

@@ -54,6 +54,7 @@ class Section:
     heading: str
     subtitle: str
     exhibits: Sequence[Exhibit] = field(default_factory=list)
+    notes: str = ""
 
 
 def pages_of(command: CommandLine) -> Iterator[Page | Beside | Gap]:
@@ -85,7 +86,7 @@ def sections(exhibits: Sequence[Exhibit], judged: JudgedClaims, papers_by_name: 
         ours = (CONF / "experiment" / name).is_dir()
         heading = paper.cited if paper else f"{'Beyond the papers' if ours else 'Own experiments'}: {name}"
         subtitle = ", ".join(filter(None, [paper.title, paper.venue])) if paper else ""
-        made.append(Section(name, heading, subtitle, group))
+        made.append(Section(name, heading, subtitle, group, paper.notes if paper else ""))
     return made
 
 
@@ -94,6 +95,7 @@ def paper_page(section: Section, claims: Sequence[ShownClaim], errata: Sequence[
     of_paper = [claim for claim in claims if claim.verdict.paper == section.name]
     errors = [erratum for erratum in errata if erratum.paper == section.name]
     parts = [f"# {literal(section.heading)}", f"*{literal(section.subtitle)}*" if section.subtitle else ""]
+    parts += [section.notes.strip()]
     parts += ["## Figures", *(_exhibit(exhibit, claims) for exhibit in section.exhibits)] if section.exhibits else []
     if of_paper:
         words = "In our words, with the verdict, its evidence, and the figures that it rests on. What the words mean"

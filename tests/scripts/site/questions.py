@@ -1,4 +1,4 @@
-"""What a newcomer asks, written down before the guide was: where to click, and what then can be read."""
+"""What a newcomer asks, written down with the guide: where to click, and what then can be read."""
 
 from typing import NamedTuple
 
