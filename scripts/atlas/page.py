@@ -23,9 +23,9 @@ Tables give geometric means over instances.
 
 `python -m scripts.figures +experiment=atlas/winners` draws a map of the best policies, `atlas/bernoulli` and
 `atlas/trust` draw regret against ε, `atlas/arms` draws it against the number of arms, and `atlas/profiles` shows all
-instances together, with the probability that one policy has less regret than another. Pages that open offline have
-these figures: `python -m scripts.figures +experiment=atlas`. To add a
-policy of your own: `python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
+instances together, with the probability that one policy has less regret than another. The site shows them on the page
+of this repository, among the papers. To add a policy of your own:
+`python -m scripts.atlas --config-dir mine join=NAME complete=true page=mine/atlas.md`.
 """
 CHOICE = """## Which policy to take
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from experiments.claims import Erratum, Outcome
+from experiments.claims import Erratum
+from experiments.claims.verdicts import IN_WORDS
 from experiments.config.command_line import CommandLine
 from experiments.config.compose import CONF
 from experiments.config.papers import Paper, papers
@@ -123,7 +124,7 @@ def _index(made: Sequence[Section], claims: Sequence[ShownClaim], gap: Gap | Non
 def _card(section: Section, claims: Sequence[ShownClaim]) -> str:
     drawn = [exhibit for exhibit in section.exhibits if exhibit.picture is not None]
     counts = Counter(claim.verdict.outcome for claim in claims if claim.verdict.paper == section.name)
-    said = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
+    said = [f"{counts[outcome]} {words}" for outcome, words in IN_WORDS.items() if counts[outcome]]
     figures = f"{len(drawn)} figures. " if drawn else ""
     return CARD.format(
         name=section.name,
