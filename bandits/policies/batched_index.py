@@ -41,6 +41,7 @@ from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_bernoulli
 from bandits.policies.batched import BatchedRun, play_batches
+from bandits.policies.gaussian_budget import ConcentratedBudget
 
 LARGEST_EPSILON = 700.0  # e^epsilon does not overflow
 AUDITED = 4  # arms whose first choice is audited over all their rewards, where indices may be equal
@@ -229,7 +230,7 @@ class AdaPKLUCB(AdaP):
 
 
 @dataclass(frozen=True)
-class NormalBatches(BatchedIndex):
+class NormalBatches(ConcentratedBudget, BatchedIndex):
     """Base of AdaC-UCB and zCDP-KLUCB: the sum of a batch is released with Normal(0, 1 / (2 rho)).
 
     Guarantee: `rho`-zCDP of the transcript, one reward changed, and in fact the level sqrt(2 rho) of Gaussian privacy,
@@ -240,20 +241,11 @@ class NormalBatches(BatchedIndex):
 
     rho: float
 
-    @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(2 rho)."""
-        return math.sqrt(2 * self.rho)
-
     def release(self, name: str) -> Release:
         return GaussianDraws(name, "", 1, 1, self.noise_scale**2)
 
     def noise(self, rng: np.random.Generator) -> float:
         return rng.normal(scale=self.noise_scale)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
 
     # For audits: what is released, and what it costs.
     def batch_rule(self) -> None:

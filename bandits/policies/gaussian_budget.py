@@ -1,4 +1,6 @@
-"""What policies share that promise a level of Gaussian privacy, given itself or by epsilon and delta."""
+"""What policies share that promise a level of Gaussian privacy: given itself, by epsilon and delta, or by rho."""
+
+import math
 
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level, require_level, require_one
@@ -30,3 +32,19 @@ class GaussianBudget:
         if self.delta is None:
             return Guarantee.gaussian(self.promised, self.epsilon, scope)
         return Guarantee(self.epsilon, self.delta, scope, level=self.promised)
+
+
+class ConcentratedBudget:
+    """Base of a policy with a budget of zCDP all of whose noise is normal: `rho`-zCDP, and in fact a level."""
+
+    rho: float
+
+    @property
+    def level(self) -> float:
+        """The level of Gaussian differential privacy, sqrt(2 rho)."""
+        return math.sqrt(2 * self.rho)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The level, quoted at epsilon = sqrt(2 rho): epsilon-privacy implies epsilon^2 / 2-zCDP, not conversely."""
+        return Guarantee.gaussian(self.level, self.level)

@@ -24,6 +24,7 @@ from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.policies.batched import BatchedRun, play_batches
+from bandits.policies.gaussian_budget import ConcentratedBudget
 from bandits.recording import PullLog
 
 Allocation = Literal["halving", "uniform"]
@@ -246,7 +247,7 @@ class DPHalving(HalvingPolicy):
 
 
 @dataclass(frozen=True)
-class DPHalvingGauss(HalvingPolicy):
+class DPHalvingGauss(ConcentratedBudget, HalvingPolicy):
     """DP-Halving-Gauss (ours): sequential halving by sums of one round with Normal(0, 1 / (2 rho)) noise.
 
     See `HalvingPolicy`; bandits/bounds/halving.md bounds how often a wrong arm is named.
@@ -265,15 +266,6 @@ class DPHalvingGauss(HalvingPolicy):
     def __post_init__(self) -> None:
         require_rho(self.rho)
         self._require_explored()
-
-    @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(2 rho)."""
-        return float(np.sqrt(2 * self.rho))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
 
     def legend(self) -> str:
         return f"{self.label} ({'uniform allocation, ' if self.allocation == 'uniform' else ''}ρ-zCDP)"

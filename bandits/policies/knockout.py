@@ -23,6 +23,7 @@ from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums, require_unit_rewards
 from bandits.policies.batched import BatchedRun, play_batches
+from bandits.policies.gaussian_budget import ConcentratedBudget
 from bandits.recording import PullLog
 
 
@@ -206,7 +207,7 @@ class DPKnockout(KnockoutPolicy):
 
 
 @dataclass(frozen=True)
-class DPKnockoutGauss(KnockoutPolicy):
+class DPKnockoutGauss(ConcentratedBudget, KnockoutPolicy):
     """DP-Knockout-Gauss (ours): a knockout by differences with Normal(0, 1 / (2 rho)) noise, see `KnockoutPolicy`.
 
     Guarantee: `rho`-zCDP of the transcript, one reward in [0, 1] changed, and in fact the level sqrt(2 rho) of Gaussian
@@ -222,15 +223,6 @@ class DPKnockoutGauss(KnockoutPolicy):
     def __post_init__(self) -> None:
         require_rho(self.rho)
         self._require_explored()
-
-    @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(2 rho)."""
-        return float(np.sqrt(2 * self.rho))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
 
     def legend(self) -> str:
         return f"{self.label} (ρ-zCDP)"

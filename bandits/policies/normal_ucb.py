@@ -14,7 +14,6 @@ from bandits.audit.ledger import Domain, Release
 from bandits.audit.releases import NormalSums
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
-from bandits.guarantees import Guarantee
 from bandits.loops.normal_ucb import Stopped, pull_while_noise_lasts, unpulled
 from bandits.mechanisms.concentrated import require_rho
 from bandits.mechanisms.gaussian_sums import (
@@ -27,12 +26,13 @@ from bandits.mechanisms.gaussian_sums import (
 )
 from bandits.parameters import require
 from bandits.policies.base import Choices, Policy, require_bernoulli
+from bandits.policies.gaussian_budget import ConcentratedBudget
 
 FIRST_ROW = 1024  # values of an arm's noise that are drawn at first, doubled when they are used up
 
 
 @dataclass(frozen=True)
-class ZCDPUCB(Policy):
+class ZCDPUCB(ConcentratedBudget, Policy):
     """zCDP-UCB (ours): DP-UCB with normal noise, on running sums whose noise is correlated.
 
     Each arm once, then the largest
@@ -67,15 +67,6 @@ class ZCDPUCB(Policy):
     def __post_init__(self) -> None:
         require_rho(self.rho)
         require(self.tree in ("square_root", "binary"), "tree", self.tree, "square_root or binary")
-
-    @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(2 rho)."""
-        return math.sqrt(2 * self.rho)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
 
     def widths(self, pulls: int, horizon: int) -> FloatArray:
         """The width of an index after 1..`pulls` pulls, over sqrt(2 log t); shape (pulls,)."""

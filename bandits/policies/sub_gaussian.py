@@ -21,6 +21,7 @@ from bandits.mechanisms.coins import coins_needed
 from bandits.mechanisms.concentrated import require_rho
 from bandits.policies.base import Choices, require_bernoulli
 from bandits.policies.elimination import Epoch, MeanElimination, require_beta
+from bandits.policies.gaussian_budget import ConcentratedBudget
 
 
 class SubGaussianElimination(MeanElimination):
@@ -79,7 +80,7 @@ class SubGaussianElimination(MeanElimination):
 
 
 @dataclass(frozen=True)
-class DPSEGauss(SubGaussianElimination):
+class DPSEGauss(ConcentratedBudget, SubGaussianElimination):
     """DP-SE with normal noise for zCDP (ours; Sajed and Sheffet 2019, section 6, say that their results extend to it).
 
     Means of an epoch get Normal(0, 1 / (2 rho r^2)), r the pulls of an arm, see `SubGaussianElimination`; the noise of
@@ -101,20 +102,11 @@ class DPSEGauss(SubGaussianElimination):
         require_rho(self.rho)
         require_beta(self.beta)
 
-    @property
-    def level(self) -> float:
-        """The level of Gaussian differential privacy, sqrt(2 rho)."""
-        return math.sqrt(2 * self.rho)
-
     def noise_bound(self, log: float) -> float:
         return math.sqrt(log / self.rho)
 
     def released(self, sums: FloatArray, epoch: Epoch, rng: np.random.Generator) -> FloatArray:
         return sums / epoch.rounds + rng.normal(scale=1 / (self.level * epoch.rounds), size=len(sums))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.gaussian(self.level, self.level)
 
     def legend(self) -> str:
         return f"{self.label} (ρ-zCDP)"
