@@ -129,7 +129,7 @@ def read(
     beside: Iterable[str] = (),
     value_of: Callable[[str, Any, Any], Any] = lambda _, value, to: convert(value, to),
 ) -> Built:
-    """The dataclass `of` from keys and values of a file.
+    """The dataclass `kind` from keys and values of a file.
 
     Raises what `error` returns.
 

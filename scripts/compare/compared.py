@@ -149,7 +149,7 @@ class PolicyComparison:
             "median": "median and its 95 % interval (order statistics, right for every law)",
         }[self.shown]
         lines = [
-            f"Pseudo-regret of {words.label(self._first)}, and others at T = {words.horizons(self.cells)}, "
+            f"Pseudo-regret of {words.full_label(self._first)}, and others at T = {words.horizons(self.cells)}, "
             f"{words.runs(self.cells)} runs: {kind}.",
             "Bold: beats every other policy on that instance, its mean smaller and the intervals of an upper quantile "
             "disjoint, all intervals of the table together with probability 95 %.",

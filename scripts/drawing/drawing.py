@@ -14,7 +14,7 @@ from bandits.arrays import FloatArray
 from scripts.drawing.numbers import SUPERSCRIPTS
 
 Scale = Literal["linear", "log"]
-Place = Literal["best", "upper left"]
+LegendPlace = Literal["best", "upper left"]
 Dashes = str | tuple[int, tuple[float, ...]]  # "solid", "dashed", "none", or an offset and lengths
 CHARACTERS = 15  # of a heading, per inch
 LONGEST = 1800  # characters of an alternative text
@@ -126,7 +126,7 @@ class Panel:
     x: Axis
     y: Axis
     marks: Sequence[Mark]
-    legend: Place | None = None
+    legend: LegendPlace | None = None
     words: Sequence[str] = ()
 
 

@@ -52,7 +52,7 @@ def legend(
     cells: Cells,
     panels: Iterable[Cells],
     colours: Mapping[str, str],
-    label_of: Callable[[Stored, str], str] = words.label,
+    text_of: Callable[[Stored, str], str] = words.full_label,
     same: Same = lambda _: None,
 ) -> dict[str, Entry]:
     """The entry of each of the `cells`, by its key; cells of the same curve share an entry.
@@ -63,11 +63,11 @@ def legend(
     ----------
     panels: the cells of each panel, all among the `cells`; parameters that vary within a panel go into the labels.
     colours: known colours of policies.
-    label_of: gives the label of a cell, from the cell and the suffix of its policy's name, see `names_behind`.
+    text_of: gives the label of a cell, from the cell and the suffix of its policy's name, see `names_behind`.
     same: a key for cells of one label that need no distinction if it differs, such as their position along x.
     """
     behind = names_behind(cells)
-    labels = {stored.cell.key: label_of(stored, behind[stored.cell.policy.name]) for stored in cells}
+    labels = {stored.cell.key: text_of(stored, behind[stored.cell.policy.name]) for stored in cells}
     labels |= _distinguished(panels, labels, same)
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     entries: dict[str, Entry] = {}

@@ -101,7 +101,6 @@ def save(drawing: Drawing, stem: Path, command: str, output: Output = PUBLISHED)
 
     Their metadata hold the `command`, how to cite this repository, and the picture in words if it has no title.
     Raises `UserError` without LaTeX for pgf.
-    Raises `UserError` without LaTeX for pgf.
     """
     about = {"Description": command, "Source": own_entry(), **({} if drawing.title else {"Title": drawing.words})}
     figure = render(drawing, output)

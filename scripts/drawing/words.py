@@ -118,7 +118,7 @@ def of_instance(name: str) -> str:
     return name[:1].upper() + name[1:].replace("_", " ")
 
 
-def label(stored: Stored, behind: str = "") -> str:
+def full_label(stored: Stored, behind: str = "") -> str:
     """The label of a cell in a legend: policy, the suffix `behind`, budget and scope."""
     policy = stored.cell.policy
     guarantee = policy.guarantee

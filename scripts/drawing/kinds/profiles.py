@@ -72,7 +72,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     (unit,) = overlays([spec.unit], cells)
     inside = [repeated(panel, cells) for panel in spec.panels]
     together = Cells.of(inside)
-    entries = legend(together, inside, colours, label_of=words.label_of, same=_instance)
+    entries = legend(together, inside, colours, text_of=words.label_of, same=_instance)
     scores = [_scores(spec, unit, of_panel, entries) for of_panel in inside]
     titles = [str(panel["title"]) for panel in spec.panels]
     x = f"{QUANTITIES[spec.value].removeprefix('mean ')} / {unit.label}"

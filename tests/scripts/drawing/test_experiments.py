@@ -123,11 +123,11 @@ def test_curves_are_the_stored_means(drawing, cells):
         "UCB1, not private",
         "Successive elimination, not private",
     }
-    found = [stored for stored in cells if words.label(stored) in series]
+    found = [stored for stored in cells if words.full_label(stored) in series]
     assert len(found) == len(series)
     for stored in found:
-        assert (series[words.label(stored)].y == stored.regret.mean(axis=0)).all()
-        assert (series[words.label(stored)].x == stored.t).all()
+        assert (series[words.full_label(stored)].y == stored.regret.mean(axis=0)).all()
+        assert (series[words.full_label(stored)].x == stored.t).all()
 
 
 def test_the_band_is_students_interval(drawing, cells):

@@ -270,7 +270,9 @@ class SaysNothing(UCB1):
 
 
 def test_legends_distinguish_no_privacy_from_no_promise():
-    ends = [words.label(SimpleNamespace(cell=SimpleNamespace(policy=policy))) for policy in (UCB1(), SaysNothing())]
+    ends = [
+        words.full_label(SimpleNamespace(cell=SimpleNamespace(policy=policy))) for policy in (UCB1(), SaysNothing())
+    ]
     assert ends == ["UCB1, not private", "UCB1, no promise"]
 
 
