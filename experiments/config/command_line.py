@@ -49,7 +49,7 @@ class CommandLine:
 
     @property
     def workers(self) -> int:
-        """Processes to simulate with; -1 for one per core."""
+        """Processes to simulate or draw with; -1 for one per core."""
         try:
             return number_of_workers(self.config.runner.workers)
         except ValueError as error:
