@@ -51,7 +51,7 @@ def running(command, until):
 
 def test_the_page_has_commands_for_each_runner():
     counts = {title: len(commands) for title, commands in SECTIONS.items()}
-    assert counts == {"One machine": 2, "Dask": 3, "SLURM": 2, "Installed": 2}
+    assert counts == {"One machine": 2, "Dask": 3, "SLURM": 2}
 
 
 @pytest.mark.parametrize("command", SECTIONS["One machine"])

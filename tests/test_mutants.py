@@ -8,7 +8,6 @@ import pytest
 from tests.mutants import REPOSITORY, Fate, Mutant, Scratch, listed, sample
 
 QUICK = [  # test files without compiled loops; from each list one mutant that they kill is tried
-    "test_api.py",
     "test_audit_by_hand.py",
     "test_audit_choices.py",
     "test_audit_ledger.py",
@@ -34,6 +33,7 @@ QUICK = [  # test files without compiled loops; from each list one mutant that t
     "test_intervals.py",
     "test_own_audits.py",
     "test_quantities.py",
+    "test_site_text.py",
     "test_start_phases.py",
     "test_stopping.py",
     "test_tree.py",

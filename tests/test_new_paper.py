@@ -223,8 +223,7 @@ def copy(tmp_path_factory):
         shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops-*"))
     for name in ("CITATION.cff", "paper.bib"):
         shutil.copy(REPOSITORY / name, copy.folder)
-    (copy.folder / "docs").mkdir()
-    shutil.copy(REPOSITORY / "docs" / "glossary.md", copy.folder / "docs")
+    shutil.copytree(REPOSITORY / "docs", copy.folder / "docs")
     before = copy.digests()
     for name, text in FILES.items():
         path = copy.folder / name

@@ -106,7 +106,8 @@ def test_in_a_browser_it_is_one_entry_with_the_most_runs(page):
         assert browser.run(compared).count(70) == 1
         assert browser.run(compared).count(60) == 0
         show(browser, "#view=curves&experiment=all&x=t&f.horizon=3000&f.instance=%22c3%22")
-        drawn = browser.run("Array.from(document.querySelectorAll('tbody tr'), (row) => row.innerText)")
+        tables = "Array.from(document.querySelectorAll('table')).filter((one) => one.innerText.includes('mean regret'))"
+        drawn = browser.run(f"Array.from({tables}[0].tBodies[0].rows, (row) => row.innerText)")
         assert len(drawn) == 1
         assert "\t60\t" in drawn[0]
         assert browser.complaints == []

@@ -37,7 +37,7 @@ def site(tmp_path_factory):
             words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
             process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
             assert process.returncode == 0, process.stderr
-            assert process.stdout.endswith(f"{folder}/index.html\n")
+            assert process.stdout.endswith(f"{folder}/index.html (0 gaps)\n")
     return folder
 
 
@@ -112,7 +112,7 @@ def test_a_page_with_a_link_that_leads_nowhere_is_refused(tmp_path):
 
 def test_words_that_are_not_known_are_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["site", "page=x"])
-    with pytest.raises(UserError, match="page=x: unknown word"):
+    with pytest.raises(UserError, match="page: unknown key; did you mean pages?"):
         command.main()
 
 
