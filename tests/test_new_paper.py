@@ -224,6 +224,8 @@ def copy(tmp_path_factory):
     for name in ("CITATION.cff", "paper.bib"):
         shutil.copy(REPOSITORY / name, copy.folder)
     shutil.copytree(REPOSITORY / "docs", copy.folder / "docs")
+    (copy.folder / "results").mkdir()
+    shutil.copy(REPOSITORY / "results" / "performance.json", copy.folder / "results")
     before = copy.digests()
     for name, text in FILES.items():
         path = copy.folder / name

@@ -112,7 +112,7 @@ def test_a_page_with_a_link_that_leads_nowhere_is_refused(tmp_path):
 
 def test_words_that_are_not_known_are_refused(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["site", "page=x"])
-    with pytest.raises(UserError, match="page: unknown key; did you mean pages?"):
+    with pytest.raises(UserError, match="page: unknown key; did you mean pages"):
         command.main()
 
 
