@@ -1,13 +1,19 @@
-"""The largest budget with which a policy keeps a wanted promise."""
+"""The promises that are wanted by whom users trust, and the largest budget with which a policy keeps one."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
 from bandits import ParameterError
-from bandits.guarantees import Guarantee
+from bandits.guarantees import Guarantee, Scope
 from bandits.policies.base import Policy
 
+TRUSTS = {
+    "local": Scope.LOCAL,
+    "shuffle": Scope.SHUFFLE,
+    "distributed": Scope.DISTRIBUTED,
+    "central": Scope.TRANSCRIPT,
+}  # from the strongest promise to the weakest
 WIDEST = 64.0  # a budget is sought up to this many times the wanted one, and down to its inverse
 STEPS = 24  # of bisection, on a logarithmic scale
 DIGITS = 3  # significant ones of a budget that is not the wanted one

@@ -8,7 +8,7 @@ import numpy as np
 
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
-from bandits.guarantees import Guarantee, Scope
+from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from bandits.mechanisms.concentrated import pure_of_rho
 from bandits.policies.base import Policy
@@ -17,7 +17,7 @@ from bandits.policies.halving import DPHalvingGauss
 from bandits.policies.local_halving import LDPHalving
 from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
-from experiments.budgets import largest_budget
+from experiments.budgets import TRUSTS, largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
 from experiments.errors import UserError, shown
@@ -33,8 +33,6 @@ RULES = {"epsilon": ("dp_tt", "dp_se"), "rho": ("dp_se_gauss",), "": ("successiv
 LOCAL_HALVING = "ldp_halving"  # for every trust but central: what is promised of bits is promised of their sums
 RULES_OF = {"distributed": ("dist_dp_se", "ctb_tt"), "shuffle": ("ctb_tt",), "local": ("ctb_tt",)}
 WITH_DELTA: tuple[type[Policy], ...] = (ShuffleSE, DistRDPSE)  # rules that a delta admits; of central those of a rho
-SCOPES = {"local": Scope.LOCAL, "shuffle": Scope.SHUFFLE, "distributed": Scope.DISTRIBUTED}
-TRUSTS = (*RULES_OF, "central")
 BY_STEPS = ("ctb_tt",)  # whose time grows with users: left out where all runs together have more steps than this
 MOST_STEPS = 1e8
 
@@ -176,7 +174,7 @@ def _with_delta(
         yield from () if rho is None else _settings(arms, users, {"rho": rho}, beta, trust)
         return
     for rule in WITH_DELTA:
-        promise = Guarantee(epsilon, delta, SCOPES[trust])
+        promise = Guarantee(epsilon, delta, TRUSTS[trust])
         largest = largest_budget(cast(Any, rule)(epsilon, delta), "epsilon", promise)
         if largest is not None:
             spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)

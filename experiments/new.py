@@ -48,8 +48,8 @@ raised by hand.
 
 Figures with a class or a bound of yours are drawn again after any such edit. Verdicts on your claims are stored
 nowhere: every command computes them from the code and the results that are there. Those on claims of this repository
-are in `results/verdicts.jsonl`, a line for each form of a claim and for each of its settings. Report, explorer and
-`python -m scripts.docs` take a verdict from there if neither its claim nor its results changed.
+are in `results/verdicts.jsonl`, a line for each form of a claim and for each of its settings. The site, the explorer
+and `python -m scripts.docs` take a verdict from there if neither its claim nor its results changed.
 """
 
 import argparse

@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bandits.guarantees import Guarantee, Scope
+from bandits.guarantees import Guarantee
 from experiments.advice.past import Past, read_past
+from experiments.budgets import TRUSTS
 from experiments.config.plan import Setting
 from experiments.contests import FEWEST
 from experiments.errors import UserError, nearest, shown, whole_number
 
-TRUSTS = {
-    "local": Scope.LOCAL,
-    "shuffle": Scope.SHUFFLE,
-    "distributed": Scope.DISTRIBUTED,
-    "central": Scope.TRANSCRIPT,
-}  # from the strongest promise to the weakest
 REWARDS = ("clicks", "bounded", "heavy")
 SOURCES = ("means", "rate", "data")  # of what is known of the arms
 FIELDS = (*SOURCES, "arms", "users", "epsilon", "delta", "rho", "gap", "trust", "rewards", "moment", "contributions")

@@ -4,13 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import pandas as pd
 from markupsafe import Markup, escape
-
-from scripts.drawing.numbers import parameter, quantity, whole
 
 PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 LONG = 12  # rows from which on a table has filters
@@ -114,42 +109,3 @@ def rank_of(text: str) -> float | None:
     """The number that a text is, None if it is none."""
     plain = text.replace(",", "").replace("−", "-")
     return float(plain) if PLAIN.fullmatch(plain) else None
-
-
-def number(value: float) -> TableEntry:
-    """A measured number."""
-    return TableEntry(quantity(value), value)
-
-
-def count(value: int) -> TableEntry:
-    """A count."""
-    return TableEntry(f"{value:,}", value)
-
-
-def of_parameter(value: Any) -> TableEntry:
-    """A parameter of a cell; empty if the cell does not have it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return TableEntry("")
-    return TableEntry("∞" if value == math.inf else parameter(value), float(value) if is_number(value) else None)
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is a number; a bool is not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def of_frame(identifier: str, caption: str, frame: pd.DataFrame) -> PageTable:
-    """A table from any data frame."""
-    columns = [Column(str(name).replace("_", " "), pd.api.types.is_numeric_dtype(frame[name])) for name in frame]
-    rows = [[_of_item(value) for value in row] for row in frame.itertuples(index=False)]
-    return PageTable(identifier, caption, columns, rows)
-
-
-def _of_item(value: Any) -> TableEntry:
-    if isinstance(value, bool | np.bool_):
-        return TableEntry("yes" if value else "no")
-    if isinstance(value, int | np.integer):
-        return TableEntry(whole(int(value)), float(value))
-    if isinstance(value, float | np.floating):
-        return number(float(value))
-    return TableEntry("" if value is None else str(value))

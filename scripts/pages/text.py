@@ -1,4 +1,4 @@
-"""How generated pages write durations, numbers, commits, paths, identifiers, lists and tables."""
+"""How generated pages write numbers, commits, paths, identifiers, lists and tables."""
 
 import re
 from collections.abc import Iterable
@@ -6,14 +6,6 @@ from pathlib import Path
 
 from experiments.config.compose import REPOSITORY
 from scripts.drawing.numbers import quantity
-
-
-def precise_duration(value: float) -> str:
-    """A number of seconds, in a suitable unit."""
-    for size, unit in ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms")):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value * 1e6:.3g} µs"
 
 
 def short_commit(commit: str | None) -> str:

@@ -8,8 +8,9 @@ from scipy.stats import norm
 
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
-from bandits.guarantees import Guarantee, Scope
+from bandits.guarantees import Guarantee
 from experiments import fixed_budget, load_pulls
+from experiments.budgets import TRUSTS
 from experiments.errors import UserError
 from experiments.fixed_budget import namers
 from experiments.intervals import share
@@ -113,7 +114,7 @@ def test_a_delta_admits_more_policies_at_the_largest_budget_that_keeps_it(trust,
         for delta in (0.0, 1e-6)
     )
     assert both.keys() - pure.keys() == more
-    promise = Guarantee(1.0, 1e-6, fixed_budget.SCOPES.get(trust, Scope.TRANSCRIPT))
+    promise = Guarantee(1.0, 1e-6, TRUSTS[trust])
     assert all(both[name].guarantee.implies(promise) for name in more)
 
 
