@@ -196,7 +196,7 @@ def test_the_folder_holds_all_that_pages_show_and_link(everything):
     files = {file.name: file.read_text() for file in folder.glob("*.html")}
     assert {"index.html", "mine.html", "wang2024.html", "sajed2019.html"} <= set(files)
     found = {name: Links(text) for name, text in files.items()}
-    left_out = ("#/glossary", "../explore/")
+    left_out = ("#/", "../explore/")  # this site has the papers alone: Sphinx writes "#/" before pages that it lacks
     for name, links in found.items():
         assert len(links.ids) == len(set(links.ids))
         for address in links.addresses:
