@@ -57,7 +57,7 @@ class Learner(ABC, Generic[Faced]):
     time_grows: whether the time of a simulation grows with the horizon; False if it is simulated batch by batch.
     keeps_sums: whether the noise of every batch stays in the index of its arm for ever, so that a best arm with a bad
         start may be left for as long as the horizon. Such runs are rare and may carry the mean regret at long horizons:
-        no number of plain runs shows it (`experiments.means`).
+        no number of plain runs shows it (`experiments.evidence.means`).
     order_matters: whether the order of the arms changes what is lost, as where ties go to the first arm, or arms are
         pulled for long one after the other. Every run of a cell then has the arms in a random order, so that the place
         of the best arm favours nobody; `simulate`, `choices` and deployed runs have the order that they are given.

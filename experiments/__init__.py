@@ -15,8 +15,8 @@ if os.name == "nt":
 
 if TYPE_CHECKING:
     from experiments.advice.answer import advise
-    from experiments.frames import load, load_cells, load_identified, load_outcomes, load_pulls, load_weighted
-    from experiments.running import run
+    from experiments.library.frames import load, load_cells, load_identified, load_outcomes, load_pulls, load_weighted
+    from experiments.library.running import run
 
 __all__ = [
     "UserError",
@@ -30,13 +30,16 @@ __all__ = [
     "run",
 ]
 
-MODULES = {"advise": "experiments.advice.answer", "run": "experiments.running"}  # of other names: experiments.frames
+MODULES = {
+    "advise": "experiments.advice.answer",
+    "run": "experiments.library.running",
+}  # of other names: experiments.library.frames
 
 
 def __getattr__(name: str) -> Any:
     """Lazy imports, as `load` and `run` need pandas, which is slow to import and which most commands do not need."""
     if name in __all__:
-        return getattr(import_module(MODULES.get(name, "experiments.frames")), name)
+        return getattr(import_module(MODULES.get(name, "experiments.library.frames")), name)
     raise AttributeError(f"module {__name__} has no attribute {name}")
 
 

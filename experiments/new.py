@@ -66,7 +66,7 @@ from experiments.config.command_line import Parser, exit_on_user_error
 from experiments.config.compose import quoted
 from experiments.errors import UserError
 from experiments.own_code.built_in import built_in_policy
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 TEMPLATES = Path(__file__).parent / "templates"
 NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)

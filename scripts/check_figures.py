@@ -28,7 +28,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError, flag
 from experiments.own_code.fan_out import delayed
 from experiments.store import stored_cells
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.drawing import text_free
 from scripts.drawing.figure import drawing_of_plan, figure_name
 from scripts.drawing.render import render

@@ -26,9 +26,9 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
 from experiments.config.progress import Progress
-from experiments.contests import ERROR, entitled
 from experiments.errors import UserError
-from experiments.means import values_of_mean
+from experiments.evidence.contests import ERROR, entitled
+from experiments.evidence.means import values_of_mean
 from experiments.own_code.user_code import in_words
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells

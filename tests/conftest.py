@@ -18,11 +18,12 @@ import pytest
 from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import ONE_THREAD, running
+from experiments import ONE_THREAD
 from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import CONF, Composer
 from experiments.config.plan import Request, plan
+from experiments.library import running
 from experiments.simulate import worker
 from experiments.store import Store
 from experiments.store.stored import Stored

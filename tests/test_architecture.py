@@ -230,7 +230,7 @@ def test_breaches_are_found():
     assert set(cycle(rooms(apart))) == {"scripts.a", "scripts.b"}
 
 
-@pytest.mark.parametrize("command", ["import bandits", "from experiments.running import main; main()"])
+@pytest.mark.parametrize("command", ["import bandits", "from experiments.library.running import main; main()"])
 def test_a_start_brings_no_compiler(command):
     """Numba is slower to import than everything else together, and neither a definition nor --help needs it."""
     script = f"import sys; sys.argv = ['experiments.run', '--help']; {command}; assert 'numba' not in sys.modules"

@@ -107,7 +107,7 @@ def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.whole_files.os.fsync", full)
+    monkeypatch.setattr("experiments.store.whole_files.os.fsync", full)
     outcome = call("replications=1", "horizon=100", "runner.workers=1", f"results_dir={tmp_path}")
     assert outcome.code == 2
     assert "No space left on device" in outcome.err

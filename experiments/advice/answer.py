@@ -16,7 +16,7 @@ from experiments.advice.question import MOST_USERS, Question, number_of_runs, qu
 from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
 from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.config.compose import Composer
-from experiments.contests import FEWEST, Contest, error_of_each
+from experiments.evidence.contests import FEWEST, Contest, error_of_each
 
 LEARNS = 0.9  # a policy whose median is above this share of uniform play learns nothing worth its name
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared

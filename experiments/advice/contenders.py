@@ -11,11 +11,11 @@ from bandits.environments.bernoulli import BernoulliInstance
 from bandits.exact.two_arms import LostReward, TwoArms, best_pulls
 from bandits.policies.base import Policy
 from bandits.policies.local_halving import LDPHalving
+from experiments.advice.budgets import largest_budget
+from experiments.advice.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, noise_draws
 from experiments.advice.question import Question
-from experiments.budgets import largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
-from experiments.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, noise_draws
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
+from experiments.advice.fixed_budget import Namer, gaussian_rho, namers, two_arms
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
 from experiments.config.compose import Composer
 from experiments.errors import UserError, shown
-from experiments.fixed_budget import Namer, gaussian_rho, namers, two_arms
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from bandits.guarantees import Guarantee
+from experiments.advice.budgets import TRUSTS
 from experiments.advice.past import Past, read_past
-from experiments.budgets import TRUSTS
 from experiments.config.plan import Setting
-from experiments.contests import FEWEST
 from experiments.errors import UserError, nearest, shown, whole_number
+from experiments.evidence.contests import FEWEST
 
 REWARDS = ("clicks", "bounded", "heavy")
 SOURCES = ("means", "rate", "data")  # of what is known of the arms

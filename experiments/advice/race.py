@@ -1,4 +1,4 @@
-"""A race: contenders are played by successive halving, the finalists judged by the rule of `experiments.contests`."""
+"""A race: contenders are played by successive halving, finalists judged by `experiments.evidence.contests`."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from bandits.policies.knockout import KnockoutPolicy
 from experiments.advice.contenders import Contender
 from experiments.advice.question import Question
 from experiments.advice.trials import LONGEST, key_of, trials
-from experiments.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
+from experiments.evidence.contests import ERROR, MIDDLE, Contest, Standing, contest, error_of_each, standing
+from experiments.evidence.means import mean_of
 from experiments.intervals import Interval, exactly
-from experiments.means import mean_of
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from experiments.store.stored import Stored
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def mean(self) -> Interval:
-        """The mean reward lost; approximate unless its law is known, see `experiments.means`."""
+        """The mean reward lost; approximate unless its law is known, see `experiments.evidence.means`."""
         if self.contender.law is not None:
             return exactly(self.contender.law.mean)
         return mean_of(self.stored, ERROR).interval

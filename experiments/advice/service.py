@@ -21,7 +21,7 @@ from experiments.advice.naming import Naming
 from experiments.advice.question import Question
 from experiments.advice.race import Row
 from experiments.errors import UserError
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 TEMPLATES = Path(__file__).parents[1] / "templates" / "service"
 TRIED = 1000  # users of the written test

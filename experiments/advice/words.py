@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from experiments.advice.answer import Answer, Learned, Variation
+from experiments.advice.fixed_budget import Namer
 from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
 from experiments.advice.race import Row
-from experiments.contests import FEWEST
-from experiments.fixed_budget import Namer
+from experiments.evidence.contests import FEWEST
 
 WIDTH = 120
 ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0, which keeps the means."

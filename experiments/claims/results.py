@@ -16,7 +16,7 @@ from experiments.claims.verdicts import FormVerdict
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import nearest
-from experiments.means import weighted_runs_of
+from experiments.evidence.means import weighted_runs_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Cells, Stored
 

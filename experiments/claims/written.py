@@ -24,7 +24,7 @@ from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
 from experiments.errors import UserError
 from experiments.intervals import Approximate, Interval
 from experiments.store import RESULTS
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 FILE = RESULTS / "verdicts.jsonl"
 COMMAND = "python -m experiments.claims accept=true"  # judges all claims and writes the file

@@ -20,9 +20,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, search_path
+from experiments.config.plain_text import use_words
 from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
-from experiments.plain_text import use_words
 from experiments.process import ending, stop
 
 if TYPE_CHECKING:

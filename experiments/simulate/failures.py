@@ -14,7 +14,7 @@ from experiments.config.plan import Request
 from experiments.errors import FailedRunsError
 from experiments.own_code.own_source import now
 from experiments.simulate.block import Failure
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 FOLDER = "failures"
 

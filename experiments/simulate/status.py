@@ -18,7 +18,7 @@ from experiments.simulate.block import Failure
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import CellJob
 from experiments.store import Store
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 FOLDER = ".status"
 EVERY = 1.0  # seconds between two writes

@@ -17,7 +17,7 @@ from experiments.store import Store
 from experiments.store.locks import Locks
 from experiments.store.results_file import set_aside, write_file
 from experiments.store.stored import Replications
-from experiments.whole_files import remove_file
+from experiments.store.whole_files import remove_file
 
 PAUSE = 1.0  # seconds between two checks of the cells of other processes
 SAVE, SHARE = 5.0, 0.05  # what a cell gained is saved after these seconds, plus this share of the time spent on it

@@ -31,7 +31,7 @@ from experiments.store.place import (
 )
 from experiments.store.results_file import DamagedFileError, set_aside, unused, write_file
 from experiments.store.stored import Cells, Replications, Stored, agree
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 RUNS = REPOSITORY / "runs"  # results of the user
 RESULTS = REPOSITORY / "results"  # published with the repository

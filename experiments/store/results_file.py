@@ -21,7 +21,7 @@ from bandits.arrays import IntArray
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
 from experiments.store.stored import Replications
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 FILE = re.compile(r"[a-z][a-z0-9_]*-[0-9a-f]{16}\.parquet")  # POLICY-KEY
 FORMAT = 2

@@ -94,7 +94,7 @@ class Replications:
 class Stored(Replications):
     """A cell and its stored replications.
 
-    `weighted` are the stored weighted runs on which its mean regret rests, see `experiments.means`; None for none.
+    `weighted` are the stored weighted runs on which its mean rests (`experiments.evidence.means`); None for none.
     """
 
     cell: Cell

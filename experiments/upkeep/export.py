@@ -10,9 +10,9 @@ import pandas as pd
 
 from experiments.cells import TABLES
 from experiments.errors import UserError
-from experiments.frames import CELL, Rows, Wanted
+from experiments.library.frames import CELL, Rows, Wanted
 from experiments.store.place import Copy, columns_of
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a text that begins so for a formula
 CRATE = "ro-crate-metadata.json"

@@ -19,7 +19,7 @@ from experiments.store.packs import file_of, pack_of, packed
 from experiments.store.place import Place, damaged, files_in, places_in
 from experiments.store.results_file import DamagedFileError, footer_of, kind_of_footer
 from experiments.store.stored import Replications, agree
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 
 
 class Renewed(NamedTuple):

@@ -21,7 +21,7 @@ from experiments.advice.words import (
     sentence,
     unbound,
 )
-from experiments.contests import FEWEST
+from experiments.evidence.contests import FEWEST
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series
 
 COLOURS = ("#2f7ed8", "#d9722b", "#2c9a69", "#a862c9", "#b28a00", "#8a8f96")  # readable on white and on black

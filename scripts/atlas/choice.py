@@ -9,7 +9,7 @@ from textwrap import fill
 
 import numpy as np
 
-from experiments.contests import (
+from experiments.evidence.contests import (
     TWICE,
     UPPER,
     Advice,
@@ -20,7 +20,7 @@ from experiments.contests import (
     error_of_each,
     standings,
 )
-from experiments.contests import advice as advice_on
+from experiments.evidence.contests import advice as advice_on
 from experiments.store.stored import Cells
 from scripts.atlas.elsewhere import NOT_RUN, Elsewhere
 from scripts.drawing import words

@@ -8,7 +8,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.environments.bandit import Instance
-from experiments.contests import MIDDLE, UPPER, Standing, contest, entitled
+from experiments.evidence.contests import MIDDLE, UPPER, Standing, contest, entitled
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from experiments.contests import FEWEST, TWICE, UPPER
+from experiments.evidence.contests import FEWEST, TWICE, UPPER
 from scripts.atlas.choice import Field, advice_table, by_arms, choice, costs
 from scripts.atlas.elsewhere import LEARNS, NOTHING, bounded, heavy, identification
 from scripts.drawing.numbers import parameter, span

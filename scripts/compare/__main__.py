@@ -26,7 +26,7 @@ from experiments.errors import UserError
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from experiments.store.stored import Cells
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.compare.compared import PolicyComparison, plans
 from scripts.compare.paper_files import bibliography, latex
 from scripts.drawing.drawing import without_mathtext

@@ -10,10 +10,10 @@ from experiments.config.command_line import CommandLine
 from experiments.config.compose import Composer
 from experiments.config.papers import colours
 from experiments.config.plan import Plan, plan
-from experiments.contests import MIDDLE, Standing, standings
 from experiments.errors import UserError, nearest
+from experiments.evidence.contests import MIDDLE, Standing, standings
+from experiments.evidence.means import mean_of
 from experiments.intervals import Interval, exactly, quantile
-from experiments.means import mean_of
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import kinds, words
 from scripts.drawing.drawing import Drawing
@@ -109,7 +109,7 @@ class PolicyComparison:
     def best(self, cells: Cells) -> str:
         """The key of the policy on an instance that beats all others that promise as much; empty if none does.
 
-        What beats another is said in `experiments.contests`.
+        What beats another is said in `experiments.evidence.contests`.
         """
         rivals = [one.cell.key for one in cells if not self.labels[one.cell.key].endswith(WEAKER)]
         there = {key: self.standings[key] for key in rivals if not self.standings[key].lacks}

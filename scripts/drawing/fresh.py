@@ -23,7 +23,7 @@ import numpy as np
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError
 from experiments.own_code import own_source
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.drawing.figure import drawing_command, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS

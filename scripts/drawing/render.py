@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocator, ScalarFormatter
 
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.drawing.citation import own_entry
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series, Texts, labels
 from scripts.drawing.files import figure_file

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.errors import UserError
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.explore.explorer import explorer
 
 MOST = 2_000_000  # bytes that a page should have

@@ -1,4 +1,4 @@
-"""The answers of the view "Which policy?": what `experiments.contests` says to every stored question.
+"""The answers of the view "Which policy?": what `experiments.evidence.contests` says to every stored question.
 
 A question is a kind of rewards, a number of arms, a horizon, a trust model with its δ, and ε. Which policies keep the
 promise changes only at the ε from which on one more does, so the answers for these are all answers there are. The page
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from experiments.contests import BUDGET, FEWEST, TWICE, Advice, Contest, advice, contest
+from experiments.evidence.contests import BUDGET, FEWEST, TWICE, Advice, Contest, advice, contest
 from scripts.explore.about import About
 from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
 from scripts.explore.summaries import Summary

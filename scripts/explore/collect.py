@@ -11,8 +11,8 @@ from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.papers import colours
 from experiments.config.plan import folder, published_folder
 from experiments.config.progress import Progress
-from experiments.contests import error_of_each
 from experiments.errors import UserError
+from experiments.evidence.contests import error_of_each
 from experiments.own_code.fan_out import delayed, results
 from experiments.store import Store
 from experiments.store.place import Place, trusted_rows

@@ -7,8 +7,8 @@ import numpy as np
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from experiments import intervals
-from experiments.contests import Standing, began, standing
-from experiments.means import Method, mean_of
+from experiments.evidence.contests import Standing, began, standing
+from experiments.evidence.means import Method, mean_of
 from experiments.store.stored import Stored
 
 QUANTILES = (0.05, 0.5, 0.95)
@@ -56,7 +56,7 @@ def summary(stored: Stored, error: float, more: tuple[str, ...] = ()) -> Summary
 
     Parameters
     ----------
-    error: probability with which each interval of a contest may miss, see `experiments.contests`.
+    error: probability with which each interval of a contest may miss, see `experiments.evidence.contests`.
     more: quantities besides the headline; those that the cell does not record are left out.
     """
     final, mean = _moments(stored.headline[:, None])[:, 0], mean_of(stored, ERROR)

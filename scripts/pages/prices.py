@@ -15,8 +15,8 @@ from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.guarantees import Guarantee, Scope
 from bandits.mechanisms.gaussian import gaussian_level
-from experiments.contests import began, form_of
 from experiments.errors import UserError
+from experiments.evidence.contests import began, form_of
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.legend import names_behind

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from experiments.config.compose import REPOSITORY
-from experiments.whole_files import put
+from experiments.store.whole_files import put
 from scripts.pages.text import slug
 
 FOLDER = REPOSITORY / "scratch" / "pictures"

@@ -12,8 +12,8 @@ from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import WeightedCell
 from experiments.config.plan import Plan
 from experiments.errors import UserError
+from experiments.evidence.means import effective_runs, mean_of, top_share, values_of_mean
 from experiments.intervals import ROUNDING, Interval, exactly
-from experiments.means import effective_runs, mean_of, top_share, values_of_mean
 from experiments.store import Store, stored_cells
 from experiments.store.stored import Cells, Stored
 from scripts.drawing.figure import figure_of

@@ -174,9 +174,9 @@ def test_loops_run_as_plain_python_for_debuggers(program):
 
 WALK = """
 from importlib import import_module
-import experiments.run, experiments.running
+import experiments.run, experiments.library.running
 from experiments import run
-print(run is experiments.running.run is experiments.run, import_module("experiments.run").__name__)
+print(run is experiments.library.running.run is experiments.run, import_module("experiments.run").__name__)
 """
 
 

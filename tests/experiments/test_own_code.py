@@ -14,12 +14,13 @@ import pytest
 
 from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
-from experiments import load, running
+from experiments import load
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.library import running
 from experiments.own_code import own_source
 from experiments.simulate import second_play
 from experiments.simulate.second_play import STEPS, chosen

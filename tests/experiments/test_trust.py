@@ -113,7 +113,7 @@ def test_no_file_sets_what_hydra_calls(call, mine, elsewhere, where, text):
 
 @pytest.mark.parametrize(
     "path",
-    ["some_module_on_path.thing", "os.system", "pandas.read_pickle", "numpy.load", "experiments.whole_files.put"],
+    ["some_module_on_path.thing", "os.system", "pandas.read_pickle", "numpy.load", "experiments.store.whole_files.put"],
 )
 def test_a_bound_is_a_function_of_ours_or_of_the_folder(elsewhere, path):
     with pytest.raises(ParameterError, match="is not imported") as refused:
@@ -250,7 +250,7 @@ def test_text_from_yaml_is_text_on_the_page(call, mine):
     )
     places = [f"results_dir={mine}/results", f"site_dir={mine}/site", f"figures_dir={mine}/figures"]
     words = ["--config-dir", mine, "+experiment=hostile", *places]
-    from experiments.running import main as run
+    from experiments.library.running import main as run
 
     made = call(*words, "runner.workers=1", main=run)
     assert made.code == 0, made.err

@@ -16,8 +16,8 @@ import numpy as np
 from bandits.bounds.concentrated_kl import price_of_rho
 from experiments import intervals
 from experiments.errors import UserError
+from experiments.evidence.means import values_of_mean
 from experiments.intervals import Approximate, Interval
-from experiments.means import values_of_mean
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, even_columns, in_rows, labels

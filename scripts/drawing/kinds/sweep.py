@@ -26,7 +26,7 @@ from experiments import intervals
 from experiments.cells import QUANTITIES, Values
 from experiments.cells.weighted import plain_runs_suffice
 from experiments.errors import UserError, nearest
-from experiments.means import values_of_mean, weighted_runs_of
+from experiments.evidence.means import values_of_mean, weighted_runs_of
 from experiments.store.stored import WORDS, Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series, even_columns, in_rows, labels

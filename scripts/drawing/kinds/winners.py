@@ -9,8 +9,8 @@ promise: {scope: ..., delta: ...}, the guarantee required of every policy; witho
 epsilons: the epsilons of that promise
 
 Each field, a horizon and an epsilon, has the name and the colour of the recommended policy of the least risk: 95 %
-quantile and mean. It is pale if others are recommended too, see experiments/contests.py. With a promise, every policy
-takes part whose guarantee implies it, at the largest of its epsilons for which that is so.
+quantile and mean. It is pale if others are recommended too, see experiments/evidence/contests.py. With a promise, every
+policy takes part whose guarantee implies it, at the largest of its epsilons for which that is so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments.cells import QUANTITIES
-from experiments.contests import contest, entitled, standings
 from experiments.errors import UserError
+from experiments.evidence.contests import contest, entitled, standings
 from experiments.store.stored import Cells, Stored
 from scripts.drawing import words
 from scripts.drawing.drawing import Axis, Band, Drawing, Panel, Texts, even_columns, in_rows

@@ -1,5 +1,5 @@
 // Which policy? From whom is trusted, a budget, and the size of the problem to a ranked list.
-// The answers are computed by scripts/explore/answers.py with the rule of the atlas (experiments/contests.py); here they are
+// The answers are computed by scripts/explore/answers.py with the rule of the atlas (experiments/evidence/contests.py); here they are
 // only looked up.
 
 const NO_TRUST = "none";

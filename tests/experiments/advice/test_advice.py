@@ -14,15 +14,15 @@ from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
 from experiments.advice.answer import Answer, Variation, advise
+from experiments.advice.budgets import largest_budget
 from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged, pooled
 from experiments.advice.words import changed, lost, page, sentence, unbound
-from experiments.budgets import largest_budget
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
-from experiments.contests import contest, standing
+from experiments.evidence.contests import contest, standing
 from experiments.store.stored import Stored
 from scripts import advise as command
 

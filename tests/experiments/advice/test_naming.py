@@ -5,10 +5,10 @@ import pytest
 from bandits.exact.two_arms import TwoArms
 from experiments import UserError
 from experiments.advice import naming
+from experiments.advice.fixed_budget import Namer
 from experiments.advice.naming import Naming, name_best
 from experiments.advice.question import question
 from experiments.advice.words import naming_page, naming_sentence
-from experiments.fixed_budget import Namer
 from experiments.intervals import Interval, exactly
 from scripts import advise as command
 

@@ -4,9 +4,9 @@ import os
 import sys
 import tempfile
 
-from experiments import running
 from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
+from experiments.library import running
 from experiments.simulate import job, sweep
 from tests.traced import serve
 

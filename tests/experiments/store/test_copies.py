@@ -11,7 +11,7 @@ import pytest
 from experiments import UserError, load, load_cells, load_pulls
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import merge, plan
-from experiments.frames import GrowingTable, per_row
+from experiments.library.frames import GrowingTable, per_row
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
 from experiments.store.packs import packed

@@ -73,7 +73,7 @@ def test_a_damaged_published_file_is_left_where_it_is(folders, call):
 def test_load_of_everything_reads_what_was_run_too(folders, call, monkeypatch):
     folder, asked = folders
     call(*asked, "replications=2", "policy=ucb1")
-    monkeypatch.setattr("experiments.frames.RUNS", folder / "own")
-    monkeypatch.setattr("experiments.frames.RESULTS", folder / "published")
+    monkeypatch.setattr("experiments.library.frames.RUNS", folder / "own")
+    monkeypatch.setattr("experiments.library.frames.RESULTS", folder / "published")
     assert set(load().policy) == {"dp_se", "ucb1"}
     assert set(load(results_dir=folder / "own").policy) == {"ucb1"}

@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(store, monkeypatch
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.whole_files.os.fsync", full)
+    monkeypatch.setattr("experiments.store.whole_files.os.fsync", full)
     with pytest.raises(UserError, match=r"results_dir=.*No space left"):
         simulate(store, replications=before.replications + 1)
     assert store.path(CELL).read_bytes() == content

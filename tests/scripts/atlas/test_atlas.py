@@ -13,8 +13,8 @@ from bandits.environments.bernoulli import Bernoulli
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Scope
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.contests import entitled
 from experiments.errors import UserError
+from experiments.evidence.contests import entitled
 from experiments.store import stored_cells
 from experiments.store.stored import Cells
 from scripts.atlas import __main__ as command

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.contests import Standing
+from experiments.evidence.contests import Standing
 from experiments.intervals import Interval
 from experiments.store.stored import Cells
 from scripts.compare.__main__ import main
@@ -79,7 +79,7 @@ def test_medians_where_they_are_asked_for(compare, folder):
 
 
 def test_a_mean_in_doubt_makes_medians_of_all(compare, monkeypatch):
-    monkeypatch.setattr("experiments.means._doubt", lambda stored, share: "rare runs carry it")
+    monkeypatch.setattr("experiments.evidence.means._doubt", lambda stored, share: "rare runs carry it")
     outcome = compare("policy=dp_se", "against=dp_imed", "instance=c1", "instance.arms=3")
     assert "median regret" in outcome.out
     assert "Medians, as a mean is not to be trusted: rare runs carry it." in outcome.out

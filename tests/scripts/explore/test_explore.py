@@ -15,7 +15,7 @@ import pytest
 from experiments import intervals, load
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.contests import contest, standings
+from experiments.evidence.contests import contest, standings
 from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store, stored_cells
 from experiments.store.stored import Cells

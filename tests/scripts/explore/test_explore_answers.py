@@ -8,7 +8,7 @@ import pytest
 
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.contests import FEWEST, TWICE, advice, began, contest, entitled, error_of_each
+from experiments.evidence.contests import FEWEST, TWICE, advice, began, contest, entitled, error_of_each
 from experiments.store import stored_cells
 from experiments.store.stored import Cells
 from scripts.explore.about import about_cell, variant_labels

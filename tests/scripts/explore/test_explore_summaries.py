@@ -11,7 +11,7 @@ from bandits.policies.ucb import UCB1
 from experiments.cells import KINDS
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import weighted_of
-from experiments.means import Method
+from experiments.evidence.means import Method
 from experiments.store.stored import Stored
 from scripts.explore.about import OF_RECORDS, kind_of_rewards
 from scripts.explore.summaries import summary

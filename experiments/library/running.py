@@ -59,7 +59,7 @@ def run(
     without such a table, and for a policy that fails.
     """
     from experiments.config.plan import plan
-    from experiments.frames import rows_of_plans
+    from experiments.library.frames import rows_of_plans
     from experiments.simulate import PolicyError
     from experiments.simulate.complete import complete, runner_of
 

@@ -17,7 +17,7 @@ from bandits.policies.halving import DPHalvingGauss
 from bandits.policies.local_halving import LDPHalving
 from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
-from experiments.budgets import TRUSTS, largest_budget
+from experiments.advice.budgets import TRUSTS, largest_budget
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
 from experiments.errors import UserError, shown

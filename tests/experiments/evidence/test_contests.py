@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from bandits import Guarantee, Scope
-from experiments.contests import FEWEST, Standing, advice, contest, entitled, error_of_each, standings
+from experiments.evidence.contests import FEWEST, Standing, advice, contest, entitled, error_of_each, standings
 from experiments.intervals import Interval
 from experiments.store.stored import Cells
 from scripts.drawing.spec import shown_in_panel

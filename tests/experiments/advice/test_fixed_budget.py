@@ -9,10 +9,11 @@ from scipy.stats import norm
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import TwoArms
 from bandits.guarantees import Guarantee
-from experiments import fixed_budget, load_pulls
-from experiments.budgets import TRUSTS
+from experiments import load_pulls
+from experiments.advice import fixed_budget
+from experiments.advice.budgets import TRUSTS
+from experiments.advice.fixed_budget import namers
 from experiments.errors import UserError
-from experiments.fixed_budget import namers
 from experiments.intervals import share
 
 

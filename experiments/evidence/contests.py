@@ -1,10 +1,10 @@
 """Which policy to recommend: one rule for the atlas, the explorer and maps of winners.
 
 On an instance a policy takes part with at least `FEWEST` runs, if its start phase is over. It *beats* another if its
-mean is smaller, or that of the other is in doubt (`experiments.means`), and the intervals of an upper quantile are
-disjoint: these are of order statistics and valid for every law, and all of a table, page or figure hold simultaneously
-with probability 95 %, so that comparisons may be chosen after seeing the results. No interval of a mean is valid for
-every law. A computed expectation stands for all of these.
+mean is smaller, or that of the other is in doubt (`experiments.evidence.means`), and the intervals of an upper quantile
+are disjoint: these are of order statistics and valid for every law, and all of a table, page or figure hold
+simultaneously with probability 95 %, so that comparisons may be chosen after seeing the results. No interval of a mean
+is valid for every law. A computed expectation stands for all of these.
 
 Its *risk* is the larger of two quotients: its 95 % quantile to the least one, and its mean to the least mean that can
 be trusted. A mean in doubt lacks rare runs and is rather too small: it counts against its policy and never for it.
@@ -22,8 +22,8 @@ from typing import Any
 from bandits.arrays import FloatArray
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
+from experiments.evidence.means import mean_of
 from experiments.intervals import Interval, exactly, quantile
-from experiments.means import mean_of
 from experiments.store.stored import Cells, Stored
 
 ERROR = 0.05  # the probability that any of the intervals misses

@@ -1,0 +1,1 @@
+"""What other programs call: `run` simulates, `load` and its relatives read what is stored as tables."""
