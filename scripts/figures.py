@@ -49,6 +49,7 @@ from scripts.drawing.fresh import (
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
+    from experiments.store.stored import Cells
 
 LISTS = ("figure.format",)  # keys whose values with commas are one list
 
@@ -79,20 +80,17 @@ class Made:
 
 
 def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
-    """Describe the figure of a job if its inputs changed since it was `drawn`, and draw it if it looks different.
+    """Find the cells of a job, and draw its figure unless it was `drawn` from the same inputs; `again` draws it anyway.
 
-    If `again`, it is always drawn. If it `may_lack` cells, missing cells set `lacks` in the result; else they raise
-    `UserError`.
+    If it `may_lack` cells, missing or damaged ones set `lacks` in the result; else missing ones raise `UserError`.
     """
     from experiments.store import Store, places_of_plan, read_cells
 
     results = [str(place) for place in Store.of(planned).folders()]
     files = [str(file) for file in own_files_of(planned)]
     made = Made(figure_name(planned), planned.composed.keys["figure"] is not None, results, files)
-    if not (made.figure or may_lack):
-        return made
     try:
-        places = places_of_plan(planned)
+        places = places_of_plan(planned) if made.figure or may_lack else []
     except UserError:
         if may_lack:
             return replace(made, lacks=True)
@@ -107,13 +105,19 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
-        drawing = drawing_of_plan(planned, stored)
-        assert drawing is not None
-        digests = Digests(inputs, digest_of_files(planned, drawing), output_of(planned).formats)
-        paths = draw(planned, drawing) if again or not drawn.shows(made.name, digests.drawing) else []
-        return replace(made, digests=digests, paths=paths)
+        digests, paths = _draw(planned, stored, inputs, drawn, again)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, planned.composed, planned.composer)))
+    return replace(made, digests=digests, paths=paths)
+
+
+def _draw(planned: "Plan", stored: "Cells", inputs: str, drawn: Drawn, again: bool) -> tuple[Digests, list[str]]:
+    """Describe a figure, and draw it if it looks different from what was `drawn`, or `again`; its hashes and files."""
+    drawing = drawing_of_plan(planned, stored)
+    assert drawing is not None
+    digests = Digests(inputs, digest_of_files(planned, drawing), output_of(planned).formats)
+    looks_the_same = drawn.shows(figure_name(planned), digests.drawing)
+    return digests, [] if looks_the_same and not again else draw(planned, drawing)
 
 
 def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:

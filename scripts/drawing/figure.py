@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.config.compose import Composed, Composer, resolved
 from experiments.errors import UserError
-from scripts.drawing.output import Output
-from scripts.drawing.styles import KEYS, read_output
+from scripts.drawing.output import KEYS, Output, read_output
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan

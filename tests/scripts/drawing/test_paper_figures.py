@@ -11,9 +11,8 @@ from scripts.drawing import citation, latex
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series
 from scripts.drawing.fit import fitted
 from scripts.drawing.legend_grid import legend_grid
-from scripts.drawing.output import FORMATS, Output
+from scripts.drawing.output import FORMATS, Output, read_output
 from scripts.drawing.render import render
-from scripts.drawing.styles import read_output
 
 
 def test_a_style_of_the_user(tmp_path):
