@@ -27,7 +27,7 @@ from scripts.drawing import words
 from scripts.drawing.numbers import parameter
 from scripts.pages.prices import Priced, Trust, geometric_mean
 from scripts.pages.tables import markdown_table
-from scripts.pages.text import listed, short
+from scripts.pages.text import short
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance
@@ -175,7 +175,7 @@ class Notes:
         self.run |= {(rival.label, horizon, place): None for place, rivals in entrants.items() for rival in rivals}
         absent = self.field.absent(trust, epsilon, horizon)
         if entrants and absent:
-            self.missed.setdefault((horizon, listed(sorted(absent))), {})[epsilon] = None
+            self.missed.setdefault((horizon, words.listed(sorted(absent))), {})[epsilon] = None
         if absent or not entrants:
             return None
         for entry in (rival for rivals in entrants.values() for rival in rivals):
@@ -206,7 +206,7 @@ class Notes:
             (
                 "Not shown, as a policy was not run that is recommended at a shorter T",
                 [
-                    f"T = {parameter(at)}, ε = {listed(map(parameter, epsilons))} ({names})"
+                    f"T = {parameter(at)}, ε = {words.listed(map(parameter, epsilons))} ({names})"
                     for (at, names), epsilons in self.missed.items()
                 ],
             ),
@@ -217,7 +217,7 @@ class Notes:
     @staticmethod
     def _at(there: Iterable[int], everywhere: Sequence[int] = ()) -> str:
         there = sorted(there)
-        return "" if there == sorted(everywhere) else f" at T = {listed(map(parameter, there))}"
+        return "" if there == sorted(everywhere) else f" at T = {words.listed(map(parameter, there))}"
 
 
 def advice_table(field: Field, horizon: int) -> str:
@@ -310,7 +310,7 @@ def _largest(field: Field, rows: dict[str, list[float]]) -> str:
         for place, epsilon in enumerate(field.epsilons)
         if all(local[place] > row[place] for row in others if not math.isnan(row[place]))
     ]
-    where = f"ε = {listed(map(parameter, larger))}, and at no other ε" if larger else "no ε"
+    where = f"ε = {words.listed(map(parameter, larger))}, and at no other ε" if larger else "no ε"
     return f"Trusting nobody costs more than each of the last two rows at {where}."
 
 

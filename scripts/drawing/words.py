@@ -66,9 +66,15 @@ def power_of_ten(number: int) -> str:
     return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor:g}\\cdot10^{{{exponent}}}$"
 
 
+def listed(words: Iterable[str]) -> str:
+    """Words as a list, as in "1, 2 and 3"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def horizons(cells: Iterable[Stored]) -> str:
     """The horizons of `cells` as mathtext."""
-    return " and ".join(power_of_ten(horizon) for horizon in sorted({stored.cell.horizon for stored in cells}))
+    return listed(power_of_ten(horizon) for horizon in sorted({stored.cell.horizon for stored in cells}))
 
 
 def runs(cells: Iterable[Stored]) -> str:
@@ -93,14 +99,14 @@ def not_run(run: Iterable[tuple[str, int, Any]], noun: str) -> list[str]:
             for at, count in lacks.items()
             if count
         ]
-        lines += [f"{who} at T = {' and '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}"] if shown else []
+        lines += [f"{who} at T = {listed(shown)}"] if shown else []
     return lines
 
 
 def axes(scales: Sequence[str]) -> str:
     """The scales of axes as text, as in "linear and logarithmic axes"."""
     words = {"linear": "linear", "log": "logarithmic"}
-    return f"{' and '.join(dict.fromkeys(words[scale] for scale in scales))} axes"
+    return f"{listed(dict.fromkeys(words[scale] for scale in scales))} axes"
 
 
 def label_of(stored: Stored, behind: str) -> str:

@@ -1,7 +1,6 @@
 """How generated pages write numbers, commits, paths, identifiers, lists and tables."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.config.compose import REPOSITORY
@@ -40,9 +39,3 @@ def slug(text: str) -> str:
 def short(value: float) -> str:
     """A number with two digits, which are enough for a choice."""
     return quantity(float(f"{value:.2g}"))
-
-
-def listed(words: Iterable[str]) -> str:
-    """Words as a list, as in "1, 2 and 3"."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last

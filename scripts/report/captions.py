@@ -92,7 +92,7 @@ def _with_parameters(name: str, group: Sequence[Any]) -> str:
 
 def _values(field: str, values: Sequence[Any]) -> str:
     if is_part(values[0]):
-        return f"{field}: {' and '.join(_parts((value.name, value) for value in values))}"
+        return f"{field}: {words.listed(_parts((value.name, value) for value in values))}"
     return f"{SYMBOLS.get(field, field)} {choices(values)}"
 
 

@@ -330,7 +330,7 @@ def _caption(cells: Cells, spec: Spec) -> list[str]:
     if runs and any(stored.exact for stored in cells):
         parts.append("lines are exact, markers simulated")
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
-    parts.append(f"scope: {' and '.join(sorted({guarantee.scope.value for guarantee in private}))}")
+    parts.append(f"scope: {words.listed(sorted({guarantee.scope.value for guarantee in private}))}")
     return ["; ".join(parts), *_carried(cells, spec.value), *_caveats(cells, spec)]
 
 
@@ -345,7 +345,7 @@ def _caveats(cells: Cells, spec: Spec) -> list[str]:
         else:
             others.update(f"{label}: {caveat}" for caveat in stored.cell.caveats)
     drawn = ", drawn as pulling all arms in turn" if spec.in_turn and spec.value == "regret" else ""
-    lines = [f"start phase never left: {count} points of {label}{drawn}" for label, count in never.items()]
+    lines = [f"start phase never left: {_counted(never)}{drawn}"] if never else []
     return [*lines, *(f"{text} ({count} points)" for text, count in others.items())]
 
 
@@ -355,5 +355,12 @@ def _carried(cells: Cells, value: str) -> list[str]:
     doubted: Counter[str] = Counter()
     for stored in cells.only(lambda rare: not plain_runs_suffice(rare.cell)):
         (doubted if weighted_runs_of(stored, value) is None else weighted)[words.name(stored.cell.policy)] += 1
-    lines = [f"means from weighted runs: {count} points of {label}" for label, count in weighted.items()]
-    return [*lines, *(f"rare runs may carry the mean: {count} points of {label}" for label, count in doubted.items())]
+    signs = {"means from weighted runs": weighted, "rare runs may carry the mean": doubted}
+    return [f"{sign}: {_counted(counts)}" for sign, counts in signs.items() if counts]
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """As in "8 points of DP-KLUCB and 1 of DP-IMED"."""
+    (first, count), *others = counts.items()
+    points = "1 point" if count == 1 else f"{count} points"
+    return words.listed([f"{points} of {first}", *(f"{other} of {label}" for label, other in others)])

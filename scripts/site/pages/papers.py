@@ -13,7 +13,8 @@ from experiments.config.command_line import CommandLine
 from experiments.config.compose import CONF
 from experiments.config.papers import Paper, papers
 from experiments.simulate.provenance import provenance
-from scripts.pages.text import listed, short_commit, slug
+from scripts.drawing.words import listed
+from scripts.pages.text import short_commit, slug
 from scripts.report.claims import JudgedClaims, ShownClaim
 from scripts.report.collect import collected_for_report
 from scripts.report.exhibits import Exhibit, Gap

@@ -215,11 +215,16 @@ def test_a_start_phase_that_never_ends_is_drawn_as_pulling_in_turn(cells):
         assert points.mean[0] == points.low[0] == pytest.approx(800 / 3)
         assert points.mean[1] == stored[1].regret[:, -1].mean(), "a start phase that ended is drawn as it was"
         (line,) = [line for line in sweep.describe(spec, stored, {}).caption if "start phase" in line]
-        assert line == "start phase never left: 1 points of DP-TS-UCB, drawn as pulling all arms in turn"
+        assert line == "start phase never left: 1 point of DP-TS-UCB, drawn as pulling all arms in turn"
     as_run = next(iter(sweep.points_of(sweep.Spec(**spec | {"in_turn": False}), stored, {})[0].values()))
     assert as_run.mean[0] == 400
     other = sweep.Spec(**spec, value="best_arm_behind")
     assert next(iter(sweep.points_of(other, stored, {})[0].values())).mean[0] != pytest.approx(800 / 3)
+
+
+def test_points_are_counted_in_one_line():
+    assert sweep._counted({"DP-KLUCB": 8, "DP-IMED": 1}) == "8 points of DP-KLUCB and 1 of DP-IMED"
+    assert sweep._counted({"UCB1": 1}) == "1 point of UCB1"
 
 
 def test_a_caveat_that_is_no_start_phase_is_printed_as_it_is(cells):
