@@ -118,7 +118,7 @@ class StepReports(Reports):
     def __init__(self, policy: LocalPolicy, arms: int, horizon: int) -> None:
         super().__init__(policy, arms, horizon)
         self.policy, self.draws_arms = policy, policy.draws_arms
-        self.known: Received = policy.start(arms, horizon)
+        self.state: Received = policy.start(arms, horizon)
         self.given = np.zeros(arms, dtype=np.int64)
 
     def next_arm(self, rng: np.random.Generator) -> int:
@@ -126,21 +126,21 @@ class StepReports(Reports):
 
         If reports are late, first every arm without one, in turn: the policy needs one of each.
         """
-        silent = np.flatnonzero(self.known.pulls == 0)
+        silent = np.flatnonzero(self.state.pulls == 0)
         if len(silent) and len(self.waiting):
             return int(silent[np.argmin(self.given[silent])])
-        return int(self.policy.select(self.known, self.received + 1, rng))
+        return int(self.policy.select(self.state, self.received + 1, rng))
 
     def pull(self, arm: int) -> Ticket:
         self.given[arm] += 1
         return super().pull(arm)
 
     def absorb(self, ticket: int, arm: int, message: int) -> None:
-        self.known.pulls[arm] += 1
-        self.known.sums[arm] += message / self.form.unit
+        self.state.pulls[arm] += 1
+        self.state.sums[arm] += message / self.form.unit
 
     def summary(self) -> dict[str, Any]:
-        return {"reports": self.known.pulls.tolist(), "sums": self.known.sums.tolist()}
+        return {"reports": self.state.pulls.tolist(), "sums": self.state.sums.tolist()}
 
     def saved(self) -> dict[str, Any]:
         counts = {"issued": self.issued, "received": self.received, "given": self.given.tolist()}
@@ -148,7 +148,7 @@ class StepReports(Reports):
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         super().restore(saved)
-        for counts, name in ((self.given, "given"), (self.known.pulls, "reports"), (self.known.sums, "sums")):
+        for counts, name in ((self.given, "given"), (self.state.pulls, "reports"), (self.state.sums, "sums")):
             counts[:] = saved[name]
 
 

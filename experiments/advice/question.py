@@ -131,8 +131,8 @@ class Question:
         """The means that whoever asks holds possible: those given, and the ends of a range of gaps."""
         if self.believed or not self.ranged:
             return self.believed or (self.means,)
-        known = replace(self, ranged=False)
-        return (self.means, *(known.with_gaps(factor).means for factor in self.nearby))
+        at_one_gap = replace(self, ranged=False)
+        return (self.means, *(at_one_gap.with_gaps(factor).means for factor in self.nearby))
 
     def with_budget(self, factor: float) -> "Question":
         """The same with `factor` times epsilon, and the square of it times rho; delta stays."""

@@ -115,8 +115,8 @@ def changed(answer: Answer) -> Iterator[str]:
             yield f"  gaps x {one.value:.3g}: {typical(one)}. {from_users(one.learned)}"
         elif one.field == "gap":
             named = {row.label for row in answer.best}
-            known = [first, *(row for row in one.rows[1:] if row.contender.law is not None and row.label in named)]
-            high = "; ".join(f"{row.label}, 95 % quantile {row.standing.high:,.0f}" for row in known)
+            shown = [first, *(row for row in one.rows[1:] if row.contender.law is not None and row.label in named)]
+            high = "; ".join(f"{row.label}, 95 % quantile {row.standing.high:,.0f}" for row in shown)
             yield f"  gaps x {one.value:.3g}: {high}; {uniform}"
         elif one.field == "trust" and one.learns:
             yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"

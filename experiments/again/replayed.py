@@ -20,7 +20,7 @@ from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
 
 
-def known(key: str, store: Store) -> Known:
+def record_of(key: str, store: Store) -> Known:
     """What is recorded of the cell with a key: a failure, else stored results. Raises `UserError` if neither is."""
     failures = Failures(store.root)
     failed = failures.read(key)
@@ -60,7 +60,7 @@ def replay() -> None:
     command = read_command_line("replay")
     for job in command.jobs:
         key, replication = _key(job), _replication(command, job)
-        recorded = known(key, Store(folder(command.config, "results_dir"), published_folder(command.config)))
+        recorded = record_of(key, Store(folder(command.config, "results_dir"), published_folder(command.config)))
         cell = cell_of(key, recorded)
         print(f"{cell.identity}, as in {recorded.file}")
         try:

@@ -146,8 +146,8 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
         _require_lists(columns=columns)
     rows, of_rows = Rows(table, wanted, filters), TABLES[table].columns
     for name in columns or ():
-        if name not in rows.known:
-            raise UserError(f"columns={name}: unknown column; {nearest(name, rows.known)}")
+        if name not in rows.names:
+            raise UserError(f"columns={name}: unknown column; {nearest(name, rows.names)}")
     growing = GrowingTable(name for name in of_rows if columns is None or name in columns)
     for cell, of_cell in rows:
         growing.add(cell, of_cell)
@@ -173,7 +173,7 @@ class Rows:
         if wanted.cells and not recorded:
             raise UserError(f"none of the {len(wanted.cells)} cells records {columns[-1]}")
         parameters = {*CELL, *columns, "record", *columns_of(recorded)}
-        self.known = {KEY, *parameters}
+        self.names = {KEY, *parameters}
         self.cells = filtered(recorded, self._of_cells, parameters)
         if CODE not in filters:
             _require_one_code(self.cells)

@@ -33,13 +33,13 @@ def revisions(identity: str) -> dict[str, int]:
     Classes are found by name: nothing that only a file names is imported or called.
     """
     content = json.loads(identity)
-    found = {}
+    present = {}
     for part, is_learner in (("instance", False), ("policy", True)):
         package, _, name = content[part]["class"].partition(":")
         cls = _ours().get((is_learner, name)) if package == "bandits" else None
         if cls is not None:
-            found[part] = cls.revision
-    return found
+            present[part] = cls.revision
+    return present
 
 
 @cache
@@ -48,10 +48,10 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
     for item in pkgutil.walk_packages(bandits.__path__, "bandits."):
         import_module(item.name)
     waiting: list[type[Any]] = [Learner, Environment]
-    found = {}
+    classes = {}
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
         if cls.__module__.partition(".")[0] == "bandits" and hasattr(cls, "name"):
-            found[issubclass(cls, Learner), cls.name] = cls
-    return found
+            classes[issubclass(cls, Learner), cls.name] = cls
+    return classes

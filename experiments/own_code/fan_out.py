@@ -85,13 +85,13 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
     """The results of `delayed` calls, in order, each as soon as it is there; closing it cancels the rest silently."""
-    found = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
+    outcomes = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
     try:
-        yield from found
+        yield from outcomes
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns that unfinished calls are lost
-            found.close()
+            outcomes.close()
 
 
 def call_shipped(shipped: Shipped) -> Any:

@@ -30,18 +30,18 @@ def refusal(module: str, installed: bool = True) -> str | None:
         return None
     top = module.partition(".")[0]
     try:
-        found = importlib.util.find_spec(top)  # imports nothing, as the name has no dots
+        spec = importlib.util.find_spec(top)  # imports nothing, as the name has no dots
     except (ImportError, ValueError):
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         return f"there is no module {top}"
-    places = [Path(place) for place in (found.origin, *(found.submodule_search_locations or ())) if place is not None]
+    places = [Path(place) for place in (spec.origin, *(spec.submodule_search_locations or ())) if place is not None]
     if places and own_source.is_trusted(places):
         return None
     if installed and top in _installed():
         return None
     allowed = ["of bandits", "of a folder given with --config-dir", *(["of an installed package"] if installed else [])]
-    where = f" ({found.origin})" if found.origin else ""
+    where = f" ({spec.origin})" if spec.origin else ""
     return f"{module}{where} is neither {' nor '.join(allowed)}, and is not imported"
 
 

@@ -92,7 +92,7 @@ class Store:
         None if the cell is not stored. Raises `UserError` for two copies in a folder with other numbers.
         """
         name = name_of(cell)
-        copies = [Copy.at(place) for folder in self.folders() for place in held(folder, name, cell.record)]
+        copies = [Copy.at(place) for folder in self.folders() for place in places_of_cell(folder, name, cell.record)]
         require_agreement(copies)
         return best(copies, {name: replications})[name].place if copies else None
 
@@ -125,7 +125,7 @@ class Store:
         """
         path = self.path(stored.cell)
         with self.writing(), alone(self.root, f"{stored.cell.key}-write"):
-            earlier = sound(held(self.root, name_of(stored.cell), stored.record), tidy=True)
+            earlier = sound(places_of_cell(self.root, name_of(stored.cell), stored.record), tidy=True)
             if not all(agree(copy, stored) for copy in earlier):
                 other = unused(path, "conflict")
                 write_file(other, stored)
@@ -138,7 +138,7 @@ class Store:
 
     def replications(self, cell: Cell) -> int:
         """How many replications of a cell are stored in `root` now; damaged ones do not count."""
-        copies = sound(held(self.root, name_of(cell), cell.record))
+        copies = sound(places_of_cell(self.root, name_of(cell), cell.record))
         return max((copy.replications for copy in copies), default=0)
 
     def adopt(self, place: Place) -> None:
@@ -149,7 +149,7 @@ class Store:
         path = self.root / f"{place.name}.parquet"
         with self.writing(), alone(self.root, f"{place.key}-write"):
             theirs = trusted_rows(place)
-            ours = sound(held(self.root, place.name, theirs.record), tidy=True)
+            ours = sound(places_of_cell(self.root, place.name, theirs.record), tidy=True)
             if not all(agree(copy, theirs) for copy in ours):
                 raise UserError(f"{place}: has other numbers than {path}")
             if all(copy.replications < theirs.replications for copy in ours):
@@ -185,7 +185,7 @@ def name_of(cell: Cell) -> str:
     return f"{cell.instance.name}/{cell.policy.name}-{cell.key}"
 
 
-def held(folder: Path, name: str, record: str) -> list[Place]:
+def places_of_cell(folder: Path, name: str, record: str) -> list[Place]:
     """The places of a cell in a folder: first its own file, which is newer than the pack, then the pack.
 
     A pack that cannot be read is included, as it may contain the cell.

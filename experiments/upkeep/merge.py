@@ -5,7 +5,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments.store import Store, held
+from experiments.store import Store, places_of_cell
 from experiments.store.place import Place, look
 from experiments.store.results_file import DamagedFileError
 from experiments.store.stored import Replications, agree
@@ -41,7 +41,7 @@ def compared(store: Store, other: Path) -> Iterator[Found]:
 
 def _compared(store: Store, place: Place, theirs: Replications) -> Found:
     most = 0
-    for of_ours in (ours for folder in store.folders() for ours in held(folder, place.name, theirs.record)):
+    for of_ours in (ours for folder in store.folders() for ours in places_of_cell(folder, place.name, theirs.record)):
         try:
             ours = of_ours.read()
         except DamagedFileError:

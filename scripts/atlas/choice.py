@@ -105,7 +105,7 @@ class Field:
         there = [entry for entry in entries if entry.horizon == horizon]
         named = {entry.stored.cell.key: entry for entry in there}
         rivals: dict[str, list[Priced]] = {}
-        for stored in entitled(Cells(entry.stored for entry in there), trust.asked(epsilon, self.delta)):
+        for stored in entitled(Cells(entry.stored for entry in there), trust.required(epsilon, self.delta)):
             entry = named[stored.cell.key]
             rivals.setdefault(entry.place, []).append(entry)
         return rivals

@@ -32,7 +32,7 @@ class Elsewhere:
 
     def entrants(self, rivals: Cells, trust: Trust, epsilon: float, delta: float) -> Cells:
         """The rivals whose guarantee implies the promise, each at the largest such epsilon."""
-        return entitled(rivals, trust.asked(epsilon, delta))
+        return entitled(rivals, trust.required(epsilon, delta))
 
     @cached_property
     def behind(self) -> dict[str, str]:

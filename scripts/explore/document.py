@@ -172,11 +172,11 @@ def _alike(abouts: Sequence[About], summaries: Sequence[Summary]) -> list[list[i
     for place, about in enumerate(abouts):
         groups.setdefault(about.identity, []).append(place)
 
-    def known(place: int) -> tuple[int, int]:
+    def evidence(place: int) -> tuple[int, int]:
         curve = summaries[place].curve
         return summaries[place].replications, 0 if curve is None else len(curve.t)
 
-    return [sorted(group, key=known, reverse=True) for group in groups.values() if len(group) > 1]
+    return [sorted(group, key=evidence, reverse=True) for group in groups.values() if len(group) > 1]
 
 
 def _others(summaries: Sequence[Summary]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
 @cache
 def _asked(trust: Trust, epsilon: float, delta: float, neighbours: Neighbours) -> Guarantee:
     """What the trust model asks for, between the neighbours of this kind of rewards."""
-    return replace(trust.asked(epsilon, delta), neighbours=neighbours)
+    return replace(trust.required(epsilon, delta), neighbours=neighbours)
 
 
 def least_epsilons(guarantee: Guarantee) -> list[list[float]]:

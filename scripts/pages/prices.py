@@ -45,7 +45,7 @@ class Trust(StrEnum):
         """The trust model as text, with the value of delta."""
         return self.replace("δ > 0", f"δ = {parameter(delta)}")
 
-    def asked(self, epsilon: float, delta: float) -> Guarantee:
+    def required(self, epsilon: float, delta: float) -> Guarantee:
         """The guarantee that is required at this epsilon and delta."""
         if self is Trust.GAUSSIAN:
             return Guarantee.gaussian(gaussian_level(epsilon, delta), epsilon)

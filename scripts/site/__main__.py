@@ -43,7 +43,7 @@ def kinds() -> list[str]:
     return [module.name for module in pkgutil.iter_modules(pages.__path__)]
 
 
-def asked(command: CommandLine) -> list[str]:
+def chosen_kinds(command: CommandLine) -> list[str]:
     """The kinds that a command asks for. Raises `UserError`."""
     every, given = kinds(), command.config.pages
     chosen = every if given is None else [given] if isinstance(given, str) else list(given)
@@ -67,7 +67,7 @@ def main() -> None:
     command = read_command_line(lists=["pages"])
     if not command.jobs:
         return
-    strict, names = flag(command.config, "strict"), asked(command)
+    strict, names = flag(command.config, "strict"), chosen_kinds(command)
     site = Path(command.config.site_dir).resolve()
     build = site.parent / "scratch" / "site"
     try:

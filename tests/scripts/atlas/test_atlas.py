@@ -62,8 +62,8 @@ def test_what_a_guarantee_is():
     assert trust_of(Guarantee.gaussian(0.5, 1.0)) is Trust.GAUSSIAN
     assert trust_of(Guarantee.concentrated(0.5, 1.0)) is Trust.CONCENTRATED
     assert trust_of(Guarantee(1.0, 1e-6, Scope.SHUFFLE)) is Trust.SHUFFLE
-    assert Guarantee(1.0).implies(Trust.CONCENTRATED.asked(1.0, 0.0))
-    assert Guarantee(1.0, 1e-6, Scope.SHUFFLE).implies(Trust.ROUNDED.asked(1.0, 1e-6))
+    assert Guarantee(1.0).implies(Trust.CONCENTRATED.required(1.0, 0.0))
+    assert Guarantee(1.0, 1e-6, Scope.SHUFFLE).implies(Trust.ROUNDED.required(1.0, 1e-6))
     assert trust_of(Guarantee(1.0, scope=Scope.LOCAL)) is Trust.LOCAL
     assert trust_of(Guarantee(1.0, scope=Scope.DISTRIBUTED)) is Trust.DISTRIBUTED
     assert trust_of(Guarantee(1.0, 1e-6, Scope.DISTRIBUTED)) is Trust.ROUNDED
@@ -176,7 +176,7 @@ def test_forms_of_a_policy_and_budgets_in_rho(cells):
     assert [entry.budget for entry in known[3:]] == pytest.approx([0.1, 1])
     text = atlas_page(field([*cells, few, more]))
     assert choice_of(text, "Central, zCDP")[2] == "| 1,000 | AdaC-UCB 1 of 1, DP-SE 1 | AdaC-UCB 1 of 1, DP-UCB 1 |"
-    assert list(entitled(Cells([few, more]), Trust.CONCENTRATED.asked(1.0, 0.0))) == [more]
+    assert list(entitled(Cells([few, more]), Trust.CONCENTRATED.required(1.0, 0.0))) == [more]
 
 
 def test_summaries_use_horizons_at_which_every_policy_ran_on_all_instances(cells):

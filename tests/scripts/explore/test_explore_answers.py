@@ -88,7 +88,7 @@ def test_the_answers_are_those_of_the_rule(asked):
     for arms, horizon, trust, epsilon in list(questions())[::7]:
         here = Cells(of for of in asked.cells if of.cell.arms == arms and of.cell.horizon == horizon)
         places = {}
-        for of in entitled(here, TRUSTS[trust].asked(epsilon, 1e-6)):
+        for of in entitled(here, TRUSTS[trust].required(epsilon, 1e-6)):
             places.setdefault(by_key[of.cell.key][0].instance, []).append(by_key[of.cell.key][1])
         answer = answer_to(asked.book, arms, horizon, trust, epsilon)
         found = advice(

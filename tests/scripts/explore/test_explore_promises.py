@@ -39,10 +39,10 @@ def test_it_is_where_implies_begins_to_hold(guarantee, trust):
     for delta in deltas_of(trust):
         least = least_epsilon(guarantee, trust, delta)
         if least < math.inf:
-            assert guarantee.implies(trust.asked(least, delta))
-            assert not guarantee.implies(trust.asked(least * (1 - 2 * CLOSE), delta))
+            assert guarantee.implies(trust.required(least, delta))
+            assert not guarantee.implies(trust.required(least * (1 - 2 * CLOSE), delta))
         else:
-            assert not guarantee.implies(trust.asked(1e3, delta))
+            assert not guarantee.implies(trust.required(1e3, delta))
 
 
 def test_full_information_has_its_own_neighbours():
