@@ -57,12 +57,17 @@ def coins_delta(coins: int, epsilon: float) -> float:
 def coins_needed(epsilon: float, delta: float) -> int:
     """The least number of coins with which a count is (`epsilon`, `delta`)-private: 80 for 1 and 1e-6.
 
-    Raises `ParameterError` for an epsilon outside 1e-4..700, and for a delta of 0, which no number of coins gives.
+    Raises `ParameterError` as `require_countable`.
     """
+    require_countable(epsilon, delta)
+    return _least(float(epsilon), float(delta))
+
+
+def require_countable(epsilon: float, delta: float) -> None:
+    """Refuse an epsilon outside 1e-4..700, and a delta of 0, which no number of coins gives."""
     require(SMALLEST <= epsilon <= LARGEST, "epsilon", epsilon, "a number > 0 (in 1e-4..700: coins are counted)")
     allowed = "a number in (0, 1) (and at least 1e-100): coins are never purely private"
     require(isinstance(delta, float | int) and 1e-100 <= delta < 1, "delta", delta, allowed)
-    return _least(float(epsilon), float(delta))
 
 
 @cache

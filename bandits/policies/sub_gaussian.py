@@ -17,7 +17,7 @@ from bandits.audit.releases import CoinCount, GaussianDraws
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee, Scope
-from bandits.mechanisms.coins import coins_needed
+from bandits.mechanisms.coins import coins_needed, require_countable
 from bandits.mechanisms.concentrated import require_rho
 from bandits.policies.base import Choices, require_bernoulli
 from bandits.policies.elimination import Epoch, MeanElimination, require_beta
@@ -149,7 +149,7 @@ class ShuffleSE(SubGaussianElimination):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        coins_needed(self.epsilon, self.delta)
+        require_countable(self.epsilon, self.delta)
         require_beta(self.beta)
 
     def choices(self, arms: int, horizon: int, rng: np.random.Generator) -> Choices:

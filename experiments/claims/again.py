@@ -142,7 +142,7 @@ def _differences(wanted: Iterable[Stored], again: Mapping[str, Stored]) -> list[
     ]
 
 
-def _with(before: Results, claim: Claim, again: Mapping[str, Stored]) -> dict[str, Cells | CannotJudgeError]:
+def _with(before: Results, claim: Claim, again: Mapping[str, Stored]) -> dict[str, Cells]:
     """The cells of the experiments of a claim, those that were simulated again in place of those that are stored."""
     return {
         name: Cells(again.get(stored.cell.key, stored) for stored in before.cells([name])) for name in claim.experiments

@@ -1,23 +1,25 @@
 """Stored results for claims: cells, selected by conditions on their columns."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
 from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
-from experiments.cells import Values
-from experiments.cells.weighted import plain_runs_suffice
+from experiments.cells import Cell, Values
+from experiments.cells.weighted import plain_runs_suffice, weighted_of
 from experiments.claims.verdicts import FormVerdict
 from experiments.config.compose import Composer
-from experiments.config.plan import plan
+from experiments.config.plan import Plan, plan
 from experiments.errors import nearest
 from experiments.evidence.means import weighted_runs_of
-from experiments.store import NotStoredError, stored_cells
+from experiments.store import NotStoredError, Store, copies_of_plan, stored_cells
+from experiments.store.place import Copy
 from experiments.store.stored import Cells, Stored
 
 Conditions = dict[str, Any]
@@ -51,17 +53,41 @@ def values_for_mean(stored: Stored, quantity: str) -> Values:
     return values
 
 
+class Kept(NamedTuple):
+    """A cell as it is stored, without its rows.
+
+    Attributes
+    ----------
+    replications: how many of them count.
+    checksum: of all rows that are stored.
+    """
+
+    cell: Cell
+    replications: int
+    checksum: str
+
+
 @dataclass
 class Results:
     """Stored results; each experiment is planned and read once. `overrides` are those of a command, as results_dir.
 
-    `written` are verdicts from the file of them, which are taken where nothing changed.
+    `written` are verdicts from the file of them, which are taken where nothing changed. `read` and `plans` are the
+    cells and plans of experiments, by name, as far as they were needed.
     """
 
     composer: Composer
     overrides: Sequence[str] = ()
     written: Mapping[Key, FormVerdict] = field(default_factory=dict)
-    read: dict[str, Cells | CannotJudgeError] = field(default_factory=dict)
+    read: dict[str, Cells] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    _kept: dict[str, list[list[Kept]] | CannotJudgeError] = field(default_factory=dict)
+
+    def plan(self, name: str) -> Plan:
+        """The plan of an experiment. Raises `ParameterError` for an unknown name."""
+        if name not in self.plans:
+            self._require_known(name)
+            self.plans[name] = plan([[f"+experiment={name}", *self.overrides]], self.composer)[0]
+        return self.plans[name]
 
     def cells(self, experiments: Iterable[str]) -> Cells:
         """The cells of `experiments`. Raises `CannotJudgeError` if some are not stored."""
@@ -69,11 +95,49 @@ class Results:
 
     def _cells_of(self, name: str) -> Cells:
         if name not in self.read:
-            self.read[name] = self._experiment(name)
-        cells = self.read[name]
-        if isinstance(cells, CannotJudgeError):
-            raise cells
-        return cells
+            try:
+                self.read[name] = stored_cells(self.plan(name))
+            except NotStoredError as missing:
+                raise CannotJudgeError(f"{name}: {missing}") from None
+        return self.read[name]
+
+    def kept(self, experiments: Iterable[str]) -> list[list[Kept]]:
+        """Each cell of `experiments`, and after it the weighted runs that its mean rests on; no rows are read.
+
+        Raises `CannotJudgeError` if some are not stored.
+        """
+        of_key: dict[str, list[Kept]] = {}
+        for kept in itertools.chain.from_iterable(map(self._kept_of, experiments)):
+            earlier = of_key.get(kept[0].cell.key)
+            if earlier is None or earlier[0].replications < kept[0].replications:
+                of_key[kept[0].cell.key] = kept
+        return list(of_key.values())
+
+    def _kept_of(self, name: str) -> list[list[Kept]]:
+        if name not in self._kept:
+            self._kept[name] = self._kept_now(name)
+        kept = self._kept[name]
+        if isinstance(kept, CannotJudgeError):
+            raise kept
+        return kept
+
+    def _kept_now(self, name: str) -> list[list[Kept]] | CannotJudgeError:
+        if name in self.read:
+            both = ((stored, stored.weighted) for stored in self.read[name])
+            return [
+                [Kept(one.cell, one.replications, _checksum(one.footer)) for one in some if one is not None]
+                for some in both
+            ]
+        planned = self.plan(name)
+        try:
+            copies = copies_of_plan(planned)
+        except NotStoredError as missing:
+            return CannotJudgeError(f"{name}: {missing}")
+        store = Store.of(planned)
+        return [
+            [Kept(request.cell, request.replications, _checksum(copy.footer)), *_weighted(store, request.cell)]
+            for request, copy in zip(planned.requests, copies, strict=True)
+        ]
 
     def audits(self) -> list[AuditRow]:
         """The rows of the published table of audits, and of that in `results_dir`, for policies of the user."""
@@ -98,12 +162,19 @@ class Results:
         if name not in names:
             raise ParameterError("experiments", f"{name} is unknown; {nearest(name, names)}")
 
-    def _experiment(self, name: str) -> Cells | CannotJudgeError:
-        self._require_known(name)
-        try:
-            return stored_cells(plan([[f"+experiment={name}", *self.overrides]], self.composer)[0])
-        except NotStoredError as missing:
-            return CannotJudgeError(f"{name}: {missing}")
+
+def _weighted(store: Store, cell: Cell) -> list[Kept]:
+    """The weighted runs on which the mean regret of a cell rests, if such are stored."""
+    weighted = weighted_of(cell)
+    place = None if weighted is None else store.place(weighted, 1)
+    if weighted is None or place is None:
+        return []
+    copy = Copy.at(place)
+    return [Kept(weighted, copy.replications, _checksum(copy.footer))]
+
+
+def _checksum(footer: Mapping[str, Any]) -> str:
+    return str(footer.get("rows"))
 
 
 def pick(cells: Cells, conditions: Conditions, key: str) -> Cells:

@@ -29,19 +29,18 @@ COLUMNS = {  # of tables beside parameters
 SHARED = {"policy": {"epsilon", "delta"}, "instance": {"arms"}}  # parameters that these columns are made of
 
 
-def require_sound(instance: Environment, policy: Learner[Any], files: Mapping[str, Path]) -> None:
-    """Raise `UserError` unless both are what tables, keys and loops take them for; `files` are theirs, by group."""
-    for group, whole in (("instance", instance), ("policy", policy)):
-        require_own_name(whole, str(files[group]))
-        _require_revision(whole, files[group])
-    _require_guarantee(policy, files["policy"])
-    for group, whole in (("policy", policy), ("instance", instance)):
-        for part in filter(is_own, parts_of(whole)):
-            _require_own_columns(part, group, files[group])
-            if isinstance(part, Environment):
-                _require_law(part, files[group])
-            if isinstance(part, Instance):
-                _require_means(part, files[group])
+def require_sound(whole: Environment | Learner[Any], group: str, file: Path) -> None:
+    """Raise `UserError` unless an instance or policy is what tables, keys and loops take it for; `file` is its own."""
+    require_own_name(whole, str(file))
+    _require_revision(whole, file)
+    if isinstance(whole, Learner):
+        _require_guarantee(whole, file)
+    for part in filter(is_own, parts_of(whole)):
+        _require_own_columns(part, group, file)
+        if isinstance(part, Environment):
+            _require_law(part, file)
+        if isinstance(part, Instance):
+            _require_means(part, file)
 
 
 def require_possible_budget(budget: Mapping[str, Any], policy: Learner[Any]) -> None:

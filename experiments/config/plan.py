@@ -214,7 +214,6 @@ class _Planner:
         instance: Environment = self._part(keys, "instance", config["instance"], files, Environment)
         policy: Learner[Any] = self._part(keys, "policy", config["policy"], files, Learner)
         with blamed(f"{files['policy']} on {files['instance']}"):
-            require_sound(instance, policy, files)
             require_possible_budget(config["budget"], policy)
             require_profile({**dict(setting), **self.composed.given}, instance)
             cell = _cell(config, instance, policy)
@@ -232,10 +231,13 @@ class _Planner:
         return self._chosen[choices]
 
     def _part(self, keys: Keys, group: str, given: Keys, files: Mapping[str, Path], kind: type[Any]) -> Any:
-        """The instance or policy with the keys and values `given`."""
+        """The instance or policy with the keys and values `given`, which is checked when it is built."""
         content = (group, repr(given))
         if content not in self.parts:
-            self.parts[content] = build_resolved(keys, group, given, files, kind)
+            part = build_resolved(keys, group, given, files, kind)
+            with blamed(str(files[group])):
+                require_sound(part, group, files[group])
+            self.parts[content] = part
         return self.parts[content]
 
 

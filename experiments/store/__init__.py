@@ -230,9 +230,14 @@ def places_of_plan(plan: Plan) -> list[Place]:
 
     Raises `NotStoredError` if some are not stored, `UserError` for a damaged file.
     """
+    return [copy.place for copy in copies_of_plan(plan)]
+
+
+def copies_of_plan(plan: Plan) -> list[Copy]:
+    """As `places_of_plan`, with the footer at each place."""
     wanted = {name_of(request.cell): request.replications for request in plan.requests}
     copies = Store.of(plan).look(plan.requests).sound()
-    complete = {copy.place.name: copy.place for copy in copies if copy.replications >= wanted[copy.place.name]}
+    complete = {copy.place.name: copy for copy in copies if copy.replications >= wanted[copy.place.name]}
     missing = len(wanted) - len(complete)
     if missing:
         configured = folder(plan.config, "results_dir")  # `load` may look elsewhere

@@ -9,9 +9,7 @@ import numpy as np
 
 from bandits import ParameterError
 from experiments.cells import Cell
-from experiments.config.command_line import named_experiment
-from experiments.config.compose import Composer
-from experiments.config.plan import Plan, plan
+from experiments.config.plan import Plan
 from experiments.errors import UserError
 from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import without_mathtext
@@ -59,13 +57,12 @@ class Asked:
         return [cell.key for cell in self.cells]
 
 
-def asked_by(overrides: list[str], composer: Composer) -> Asked:
-    """What the experiment that `overrides` name asks for. Raises `UserError`, which names file and key."""
-    planned = plan([overrides], composer)[0]
+def asked_by(planned: Plan, name: str) -> Asked:
+    """What an experiment asks for. Raises `UserError`, which names file and key."""
     try:
-        return _asked(planned, named_experiment(overrides) or "")
+        return _asked(planned, name)
     except Exception as error:  # any error of a user's bound or label
-        raise UserError(why(error, planned.composed, composer)) from error
+        raise UserError(why(error, planned.composed, planned.composer)) from error
 
 
 def _asked(planned: Plan, name: str) -> Asked:

@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.cells import Cell
+from experiments.claims import Results, written
 from experiments.config.command_line import CommandLine, named_experiment
 from experiments.config.papers import colours
-from experiments.config.plan import folder, published_folder
+from experiments.config.plan import folder, plan, published_folder
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import error_of_each
-from experiments.own_code.fan_out import delayed, results
 from experiments.store import Store
 from experiments.store.place import Place, trusted_rows
 from experiments.store.rebuilt import Known, cell_of
@@ -55,24 +54,16 @@ class Collection:
 def collected(command: CommandLine) -> Collection:
     """Everything that is stored and judged, or what the experiments that are named have of it. Raises `UserError`."""
     jobs = jobs_on_page(command)
-    overrides = of_claims(command.jobs[0])
     named = all(map(named_experiment, command.jobs))
     on_page = {name.partition("/")[0] for name in jobs} if named else None
-    tasks = [delayed(all_judged)(command.composer, overrides, on_page)]
-    tasks += [delayed(asked_by)(job, command.composer) for job in jobs.values()]
-    of_name: dict[str, Asked] = {}
-    verdicts = Judged([], [], [])
-    with (
-        Progress("reading experiments and claims", {"parts": len(tasks)}) as progress,
-        closing(results(tasks, command.workers, batch_size=1, return_as="generator_unordered")) as parts,
-    ):
-        for item in parts:
-            progress.after(item, parts=1)
-            if isinstance(item, Judged):
-                verdicts = item
-            else:
-                of_name[item.name] = item
-    experiments = [of_name[name] for name in jobs]
+    with Progress("planning", {"experiments": len(jobs)}) as progress:
+        planned = plan((progress.after(job, experiments=1) for job in jobs.values()), command.composer)
+    plans = dict(zip(jobs, planned, strict=True))
+    joined = any(one.composed.keys["join"] for one in planned)  # no claim is about policies that join
+    overrides, of_file = of_claims(command.jobs[0]), written.read_verdicts()
+    verdicts = all_judged(Results(command.composer, overrides, of_file, plans={} if joined else plans), on_page)
+    with Progress("reading experiments", {"experiments": len(plans)}) as progress:
+        experiments = [progress.after(asked_by(one, name), experiments=1) for name, one in plans.items()]
     return _with_numbers(command, experiments, verdicts, only_asked=named)
 
 

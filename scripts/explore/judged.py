@@ -10,12 +10,11 @@ import pandas as pd
 
 from experiments.audit.rows import NO_PROMISE, AuditRow
 from experiments.audit.table import AUDITS, cases, cases_behind, cases_of, picked
-from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claims, written
+from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claims
 from experiments.claims.forms import Form
 from experiments.claims.promises import Audited
 from experiments.claims.results import CannotJudgeError
-from experiments.config.compose import Composer
-from experiments.store.stored import Cells
+from experiments.store.stored import meets
 from scripts.explore.about import plain
 from scripts.pages.text import without_places
 
@@ -39,10 +38,9 @@ class Judged:
     audits: list[dict[str, Any]]
 
 
-def all_judged(composer: Composer, overrides: Sequence[str], papers: Collection[str] | None = None) -> Judged:
-    """Judge the claims of `papers`, or all; `overrides` are those of a command, as results_dir. Raises `UserError`."""
-    config_dirs = composer.config_dirs
-    results = Results(composer, overrides, written.read_verdicts())
+def all_judged(results: Results, papers: Collection[str] | None = None) -> Judged:
+    """Judge the claims of `papers`, or all. Raises `UserError`."""
+    config_dirs = results.composer.config_dirs
     audits = results.audits()
     chosen = [claim for claim in claims(config_dirs) if papers is None or claim.paper in papers]
     return Judged(
@@ -92,12 +90,11 @@ def _claim(claim: Claim, verdict: ClaimVerdict, results: Results, audits: list[A
 def keys_of(form: Form, results: Results) -> list[str]:
     """The keys of the cells that a form chooses; none if it needs none, or they are not stored."""
     try:
-        cells = results.cells(getattr(form, "experiments", ()))
+        cells = [kept[0].cell for kept in results.kept(getattr(form, "experiments", ()))]
     except CannotJudgeError:
         return []
-    conditions = [getattr(form, name) for name in CONDITIONS if hasattr(form, name)]
-    chosen = Cells.of(cells.where(**condition) for condition in conditions) if conditions else cells
-    return [stored.cell.key for stored in chosen]
+    conditions = [getattr(form, name) for name in CONDITIONS if hasattr(form, name)] or [{}]
+    return [cell.key for condition in conditions for cell in cells if meets(cell.columns, condition)]
 
 
 def _deciding(form: Form, audits: list[AuditRow]) -> list[int]:

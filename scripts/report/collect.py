@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.claims import Claim, ClaimVerdict, Results, judge_claims, written
 from experiments.config.command_line import CommandLine, named_experiment
-from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.config.progress import Progress
 from experiments.errors import UserError
@@ -30,8 +29,8 @@ class Part:
 class Collected:
     """All that the pages of papers are made of."""
 
-    exhibits: Sequence[Exhibit]
-    judged: JudgedClaims
+    exhibits: Sequence[Exhibit] = ()
+    judged: JudgedClaims = field(default_factory=JudgedClaims)
 
 
 def collected_for_report(command: CommandLine) -> Collected:
@@ -47,11 +46,12 @@ def collected_for_report(command: CommandLine) -> Collected:
         of_papers.setdefault(name.partition("/")[0], []).append(job)
     ledger = Ledger.read(command.composer).of(of_papers if all(map(named_experiment, command.jobs)) else None)
     claims_of = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
-    overrides = of_claims(command.jobs[0])
+    overrides, of_file = of_claims(command.jobs[0]), written.read_verdicts()
     tasks = []
     for paper in sorted(claims_of, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
         of_paper = claims_of[paper]
-        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, overrides, command.composer, drawn))
+        stored = Results(command.composer, overrides, {key: of_file[key] for key in of_file if key[0] == paper})
+        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, stored, drawn))
     workers = 1 if len(jobs) == 1 else command.workers
     exhibits = dict.fromkeys(jobs, Exhibit("", ""))
     verdicts: list[ClaimVerdict] = []
@@ -75,12 +75,10 @@ def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
     return list(dict.fromkeys([*of_papers, *(claim.paper for claim in ledger.claims)]))
 
 
-def part_of(
-    jobs: Sequence[list[str]], of_paper: Sequence[Claim], overrides: Sequence[str], composer: Composer, drawn: Drawn
-) -> Part:
+def part_of(jobs: Sequence[list[str]], of_paper: Sequence[Claim], stored: Results, drawn: Drawn) -> Part:
     """The exhibits of the experiments of a paper, and the verdicts on its claims."""
-    reading = Reading(Results(composer, overrides, written.read_verdicts()))
-    exhibits = [exhibit_of(job, composer, drawn, reading) for job in jobs]
+    reading = Reading(stored)
+    exhibits = [exhibit_of(job, stored.composer, drawn, reading) for job in jobs]
     wrong: list[str] = []
     return Part(exhibits, list(judge_claims(of_paper, reading.results, wrong)), wrong)
 

@@ -108,6 +108,7 @@ class Reading:
             self.read[same] = places, read_cells(planned, places)
         places, cells = self.read[same]
         if planned.experiment and of_claims(planned.overrides) == list(self.results.overrides):
+            self.results.plans[planned.experiment] = planned
             self.results.read[planned.experiment] = cells
         return places, cells
 

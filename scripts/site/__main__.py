@@ -30,9 +30,11 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
+from scripts.report.collect import Collected, collected_for_report
 from scripts.report.exhibits import Gap
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
+from scripts.site.pages import claims, papers
 
 INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
 LEFT_OUT = "myst.header,myst.xref_missing,toc.not_included"  # what Sphinx must not warn of if pages are left out
@@ -53,9 +55,10 @@ def chosen_kinds(command: CommandLine) -> list[str]:
     return chosen
 
 
-def made(kind: str) -> list[Page | Beside | AsItIs]:
-    """The pages of a kind that is the same for every command, and their files."""
-    return list(_module(kind).pages())
+def made(kind: str, command: CommandLine) -> list[Page | Beside | AsItIs]:
+    """The pages of a kind, and their files; most are the same for every command. Raises `UserError`."""
+    module = _module(kind)
+    return list(module.pages_of(command) if hasattr(module, "pages_of") else module.pages())
 
 
 def _module(kind: str) -> Any:
@@ -96,14 +99,20 @@ def main() -> None:
 def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
     """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
 
-    Kinds that are the same for every command are made at once, each in a process; the others share out their own work.
-    Returns what is missing. Raises `UserError`.
+    Two kinds are made at once, each in a process. Papers come last, as they share out their own work, and with them the
+    page of claims, so that each claim is judged once. Returns what is missing. Raises `UserError`.
     """
     sources, as_they_are = build / "sources", build / "as_they_are"
-    own = [name for name in names if hasattr(_module(name), "pages_of")]
-    alike = results((delayed(made)(name) for name in names if name not in own), 2)
-    every: list[Page | Beside | AsItIs | Gap] = [item for some in alike for item in some]
-    every += [item for name in own for item in _module(name).pages_of(command)]
+    alone = [name for name in names if name not in ("papers", "claims")]
+    alone.sort(key=lambda name: name != "explorer")  # what takes longest is begun first
+    every: list[Page | Beside | AsItIs | Gap] = []
+    for some in results((delayed(made)(name, command) for name in alone), 2):
+        every += some
+    collected = collected_for_report(command) if "papers" in names else Collected()
+    if "papers" in names:
+        every += papers.pages_of(command, collected)
+    if "claims" in names:
+        every += claims.pages_from(collected.judged.verdicts)
     written = [item for item in every if not isinstance(item, Gap)]
     if all(item.name != "index.md" for item in written):
         written.append(Page("index", INDEX))

@@ -38,9 +38,13 @@ COLUMNS = [
 ]
 
 
-def pages() -> Iterator[Page]:
-    """One page. Verdicts whose claim and results did not change are read from their file."""
-    verdicts = list(judge_claims(claims(), Results(Composer(), written=written.read_verdicts())))
+def pages_from(judged: Sequence[ClaimVerdict]) -> Iterator[Page]:
+    """One page, of the claims of this repository; all are judged now if some are not among those that are `judged`."""
+    every, of_claim = claims(), {(verdict.paper, verdict.id): verdict for verdict in judged}
+    if all((claim.paper, claim.id) in of_claim for claim in every):
+        verdicts = [of_claim[claim.paper, claim.id] for claim in every]
+    else:
+        verdicts = list(judge_claims(every, Results(Composer(), written=written.read_verdicts())))
     yield Page("claims", claims_page(verdicts))
 
 

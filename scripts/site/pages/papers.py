@@ -16,7 +16,7 @@ from experiments.simulate.provenance import provenance
 from scripts.drawing.words import listed
 from scripts.pages.text import short_commit, slug
 from scripts.report.claims import JudgedClaims, ShownClaim
-from scripts.report.collect import collected_for_report
+from scripts.report.collect import Collected
 from scripts.report.exhibits import Exhibit, Gap
 from scripts.site.page import Beside, Page
 
@@ -59,9 +59,8 @@ class Section:
     notes: str = ""
 
 
-def pages_of(command: CommandLine) -> Iterator[Page | Beside | Gap]:
-    """The index, a page for each paper with its pictures, and what is missing. Raises `UserError`."""
-    parts = collected_for_report(command)
+def pages_of(command: CommandLine, parts: Collected) -> Iterator[Page | Beside | Gap]:
+    """The index, a page for each paper with its pictures, and what is missing."""
     claims = [ShownClaim.of(verdict, parts.exhibits) for verdict in parts.judged.verdicts]
     made = sections(parts.exhibits, parts.judged, papers(command.config_dirs))
     yield Page("papers/index", _index(made, claims, parts.judged.gap))
