@@ -6,6 +6,7 @@ The density of the sum is a Fourier sum, interpolated linearly on a fine grid.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,14 @@ class LawOfSum:
     density: FloatArray
     trusted: bool
 
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Mass up to the end of each cell between two points, shape (points - 1,)."""
+        return np.asarray(np.cumsum((self.density[:-1] + self.density[1:]) / 2))
+
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent draws of the sum, shape (size,)."""
-        cumulative = np.cumsum((self.density[:-1] + self.density[1:]) / 2)  # mass up to the end of each cell
-        cell = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+        cell = np.searchsorted(self.cumulative, rng.random(size) * self.cumulative[-1], side="right")
         left, right = self.density[cell], self.density[cell + 1]
         share = rng.random(size)
         # The share of a cell with a linear density, from `left` to `right`, solves a quadratic equation.

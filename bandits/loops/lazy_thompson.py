@@ -166,12 +166,12 @@ def farthest(state: LazyArms, first: float, last: float) -> float:
         elif first < bottom + state.counts[arm]:
             last = min(last, bottom + state.counts[arm])
     before = laws(state, first)
-    after = before
-    for _ in range(2):  # arms that can win at the beginning of the window, then those that can win at its end
+    lowest = before.low.max()  # of a variable that can be the largest
+    for end in range(2):  # arms that can win at the beginning of the window, then those that can win at its end
+        after = laws(state, last) if end == 1 else before
         for arm in range(len(state.counts)):
-            if after.high[arm] > before.low.max() and not is_cut(state, arm, (first + last) / 2):
+            if after.high[arm] > lowest and not is_cut(state, arm, (first + last) / 2):
                 last = min(last, first + 2 * REACH / before.spreads[arm])
-        after = laws(state, last)
     return last
 
 
