@@ -1,9 +1,9 @@
-"""Test whether two simulations of a quantity that varies have the same law, or one has a mean, on as few runs as do."""
+"""Test whether two simulations have the same law, one has a mean, or errs rarely enough, on as few runs as do."""
 
 import math
 
 import numpy as np
-from scipy.stats import ks_2samp, norm
+from scipy.stats import binomtest, ks_2samp, norm
 
 MOST = 0.9  # an outcome varies if its most frequent value has at most this share
 STAGES = ((4, 0.1), (2, 0.01))  # one in so many runs is enough if no p-value is below this
@@ -63,6 +63,20 @@ def assert_mean_of(draw, expected, runs, failure):
         return (2 * norm.sf(np.abs(values.mean(axis=0) - expected) / errors)).min(), True
 
     assert least(_drawn(draw, runs, least))[0] > failure
+
+
+def assert_rarely(draw, wrong, chance, runs, failure):
+    """Draw outcomes by `draw(run)` in the same stages: the outcome `wrong` has a probability of at most `chance`.
+
+    Returns the outcomes that were drawn.
+    """
+
+    def least(rows):
+        return binomtest(rows.count(wrong), len(rows), chance, alternative="greater").pvalue, True
+
+    rows = _drawn(draw, runs, least)
+    assert least(rows)[0] > failure
+    return rows
 
 
 def _drawn(draw, runs, judge):
