@@ -7,6 +7,7 @@ from bandits.environments.heavy_tails import S1
 from bandits.policies.elimination import DPSE, SuccessiveElimination
 from bandits.policies.identification import identified, identify
 from bandits.seeds import stream
+from tests.bandits.two_samples import assert_rarely
 
 
 def test_what_final_pulls_say():
