@@ -7,7 +7,7 @@ from scipy.stats import binomtest, ks_2samp, norm
 
 MOST = 0.9  # an outcome varies if its most frequent value has at most this share
 STAGES = ((4, 0.1), (2, 0.01))  # one in so many runs is enough if no p-value is below this
-FEWEST = 100  # runs of a stage
+FEWEST = 40  # runs of a stage
 
 
 def varies(values):
