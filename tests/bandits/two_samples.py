@@ -49,7 +49,7 @@ def assert_same_law_of(draw, runs, failure):
         least, vary = _of_columns(first, second)
         return least, vary and varies(first[:, -1]) and varies(second[:, -1])
 
-    first, second = map(np.array, zip(*_drawn(draw, runs, judge), strict=True))
+    first, second = map(np.array, zip(*drawn(draw, runs, judge), strict=True))
     assert_same_law(first, second, failure)
     return first, second
 
@@ -62,7 +62,7 @@ def assert_mean_of(draw, expected, runs, failure):
         errors = values.std(axis=0) / math.sqrt(len(values))
         return (2 * norm.sf(np.abs(values.mean(axis=0) - expected) / errors)).min(), True
 
-    assert least(_drawn(draw, runs, least))[0] > failure
+    assert least(drawn(draw, runs, least))[0] > failure
 
 
 def assert_rarely(draw, wrong, chance, runs, failure):
@@ -74,12 +74,12 @@ def assert_rarely(draw, wrong, chance, runs, failure):
     def least(rows):
         return binomtest(rows.count(wrong), len(rows), chance, alternative="greater").pvalue, True
 
-    rows = _drawn(draw, runs, least)
+    rows = drawn(draw, runs, least)
     assert least(rows)[0] > failure
     return rows
 
 
-def _drawn(draw, runs, judge):
+def drawn(draw, runs, judge):
     """A part of the runs, or all: `judge(rows)` gives the least p-value and whether there is enough to judge."""
     rows = []
     for part, plain in STAGES:
