@@ -9,19 +9,16 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import hypothesis
 import pytest
-from omegaconf import OmegaConf
 from xdist.scheduler import LoadScopeScheduling
 
 from experiments import ONE_THREAD
 from experiments.config import progress
 from experiments.config.command_line import exit_on_user_error
-from experiments.config.compose import CONF, Composer
+from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan
 from experiments.library import running
 from experiments.simulate import worker
@@ -115,17 +112,3 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return Outcome(code, captured.out, captured.err)
 
     return call
-
-
-@pytest.fixture(scope="module")
-def parsed_once():
-    """Cache the parsed claims of this repository, which every verdict in a test reads besides its own."""
-    parsed = cache(OmegaConf.load)
-
-    def load(file):
-        return parsed(file) if file.is_relative_to(CONF) else OmegaConf.load(file)
-
-    with pytest.MonkeyPatch.context() as patch:
-        reader = SimpleNamespace(load=load, to_container=OmegaConf.to_container)
-        patch.setattr("experiments.claims.files.OmegaConf", reader)
-        yield

@@ -32,7 +32,7 @@ def copy_repository(folder: Path) -> None:
         if not name.startswith("bandits/") and (REPOSITORY / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, folder / name)
-    for command in ("git init --quiet", "git add --all"):
+    for command in ("git init --quiet", "git -c core.looseCompression=0 add --all"):  # three times as fast
         subprocess.run(shlex.split(command), cwd=folder, check=True)
 
 

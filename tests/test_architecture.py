@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -55,6 +56,7 @@ def imported(name: str, path: Path, source: str, in_functions: bool) -> set[str]
     return {module for module in found if module.partition(".")[0] in {*BELOW, "tests"}}
 
 
+@cache
 def graph(in_functions: bool) -> dict[str, set[str]]:
     return {name: imported(name, path, path.read_text(), in_functions) for name, path in PATHS.items()}
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from experiments.claims import differences, forms, promises
 from experiments.claims.forms import Form
@@ -19,6 +17,7 @@ from experiments.claims.settings import FAMILY
 from experiments.config.build import read
 from experiments.config.compose import CONF, REPOSITORY
 from experiments.config.papers import papers
+from experiments.config.yaml_files import read_yaml
 from experiments.errors import UserError, nearest
 from experiments.store.stored import Cells
 
@@ -162,8 +161,8 @@ def _entries(file: Path) -> Iterator[_Entry]:
     """The items of a file, each with an id of its own."""
     name = str(file.relative_to(REPOSITORY)) if file.is_relative_to(REPOSITORY) else str(file)
     try:
-        items = OmegaConf.to_container(OmegaConf.load(file), resolve=False)  # reads numbers as Hydra does, 1e-10 is one
-    except (yaml.YAMLError, OmegaConfBaseException) as error:
+        items = read_yaml(file)
+    except yaml.YAMLError as error:
         raise UserError(f"{name}: {' '.join(str(error).split())}") from None
     if not isinstance(items, list):
         raise UserError(f"{name}: must be a list of {file.parent.name}, each with an id")

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_triangular, toeplitz
 
 from bandits import Instance, Policy, StepwisePolicy, regret
 from bandits.arrays import IntArray
@@ -124,30 +125,27 @@ def knockout(policy, instance, ends, rng):
 
 @cache
 def factor(tree, horizon):
-    """B of the running sums, by binomial coefficients or by set bits."""
+    """B of the running sums, by binomial coefficients or by set bits, the squared norms of its rows, and that of the
+    first column of C, where L = B C."""
     if tree == "square_root":
         terms = np.cumprod([1.0, *((2 * j - 1) / (2 * j) for j in range(1, horizon))])
-        return np.tril(terms[np.abs(np.subtract.outer(np.arange(horizon), np.arange(horizon)))])
-    matrix = np.zeros((horizon, horizon))
-    for count in range(1, horizon + 1):
-        rest = count
-        while rest:
-            matrix[count - 1, rest - 1] = 1.0
-            rest -= rest & -rest
-    return matrix
-
-
-@cache
-def column(tree, horizon):
-    """The squared norm of the first column of C, where L = B C."""
-    return np.square(np.linalg.solve(factor(tree, horizon), np.ones(horizon))).sum()
+        matrix = toeplitz(terms, np.zeros(horizon))
+    else:
+        matrix = np.zeros((horizon, horizon))
+        for count in range(1, horizon + 1):
+            rest = count
+            while rest:
+                matrix[count - 1, rest - 1] = 1.0
+                rest -= rest & -rest
+    first = solve_triangular(matrix, np.ones(horizon), lower=True)
+    return matrix, np.square(matrix).sum(axis=1), np.square(first).sum()
 
 
 def matrix_product(policy, instance, ends, rng):
-    matrix, square = factor(policy.tree, int(ends[-1])), column(policy.tree, int(ends[-1]))
-    scale = np.sqrt(square / (2 * policy.rho))
+    matrix, rows, column = factor(policy.tree, int(ends[-1]))
+    scale = np.sqrt(column / (2 * policy.rho))
     noise = scale * rng.normal(size=(instance.number_of_arms, len(matrix))) @ matrix.T
-    return normal_ucb_steps(instance.mean_rewards, ends, noise, scale**2 * np.square(matrix).sum(axis=1), rng)
+    return normal_ucb_steps(instance.mean_rewards, ends, noise, scale**2 * rows, rng)
 
 
 def batches(policy, instance, ends, rng):

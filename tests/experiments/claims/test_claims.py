@@ -23,8 +23,6 @@ from experiments.errors import UserError
 from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 OCTAVES = [0.1 * 2 ** (step / 3) for step in range(11)]
 EIGHT = [0.1 * 1.2**step for step in range(8)]
 

@@ -15,8 +15,6 @@ from experiments.intervals import Interval
 from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import HORIZON, measured, outcome, verdict
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 EIGHT = [0.1 * 1.2**step for step in range(8)]
 
 

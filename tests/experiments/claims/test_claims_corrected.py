@@ -19,8 +19,6 @@ from experiments.claims.results import Results
 from experiments.claims.settings import FAMILY
 from tests.experiments.claims.made_up import HORIZON, measured, outcome, stopped
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 EIGHT = [0.1 * 1.2**step for step in range(8)]
 SPREAD = np.linspace(-1, 1, 40)  # of the runs that `measured` invents
 DEVIATION = 0.5995107  # of a sample of these: the variance of all is 41 / (3 x 39), times 40 / 39

@@ -20,8 +20,6 @@ from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from tests.experiments.claims.made_up import RUNS, measured, outcome, stopped, verdict
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
 EXACT = {"test": "exact", "check": "experiments.claims.checks.sajed2019.path_share", "threshold": "paper"}
 NEVER = {"test": "never", "event": "off_by_more", "filter": {}}

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from scipy import stats
 
 from bandits.environments.bernoulli import C1
 from bandits.environments.streams import SignedBernoulli
@@ -25,6 +24,7 @@ from experiments.claims.results import Results
 from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import FormVerdict, Outcome
 from experiments.store.stored import Stored
+from tests.bandits.two_samples import assert_rarely
 from tests.experiments.claims.made_up import HORIZON
 
 LEDGERS = 2000
@@ -130,20 +130,14 @@ LEDGER = {
 }
 
 
-def false_verdicts_allowed(failure):
-    """The number of false verdicts that shows a family error above the stated one."""
-    return stats.binom.isf(failure, LEDGERS, FAMILY)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEDGER)
 def test_true_claims_fail_and_false_ones_hold_as_rarely_as_the_ledger_says(kind, failure):
     find, rng = LEDGER[kind](), np.random.default_rng(12)
-    true = [find(rng, [1.0] * SETTINGS).outcome for _ in range(LEDGERS)]
-    assert true.count(Outcome.FAILS) <= false_verdicts_allowed(failure)
-    false = [find(rng, [0.999, *[2.0 if kind != "slope" else 1.2] * (SETTINGS - 1)]).outcome for _ in range(LEDGERS)]
-    assert false.count(Outcome.HOLDS) <= false_verdicts_allowed(failure)
-    assert false.count(Outcome.UNDECIDED) > 0.8 * LEDGERS  # nothing so close to the limit can be decided
+    near = [0.999, *[2.0 if kind != "slope" else 1.2] * (SETTINGS - 1)]
+    assert_rarely(lambda _: find(rng, [1.0] * SETTINGS).outcome, Outcome.FAILS, FAMILY, LEDGERS, failure)
+    false = assert_rarely(lambda _: find(rng, near).outcome, Outcome.HOLDS, FAMILY, LEDGERS, failure)
+    assert false.count(Outcome.UNDECIDED) > 0.8 * len(false)  # nothing so close to the limit can be decided
 
 
 @pytest.mark.slow
@@ -176,11 +170,11 @@ def test_many_claims_together_err_as_rarely_as_one_ledger_may(failure, tmp_path)
     (tmp_path / "claims" / "made_up.yaml").write_text(yaml.safe_dump(items))
     mine = [claim for claim in claims([tmp_path]) if claim.paper == "made_up"]
     find, rng = ratio_ledger(mine[0].error), np.random.default_rng(14)
-    ledgers = 400
-    wrong = sum(
-        any(find(rng, [1.0] * SETTINGS).outcome is Outcome.FAILS for _ in mine) for _ in range(ledgers)
-    )  # each claim with 5 % of its own would be wrong in a fifth of all ledgers
-    assert wrong <= stats.binom.isf(failure, ledgers, FAMILY)
+
+    def any_fails(_):  # each claim with 5 % of its own would be wrong in a fifth of all ledgers
+        return any(find(rng, [1.0] * SETTINGS).outcome is Outcome.FAILS for _ in mine)
+
+    assert_rarely(any_fails, True, FAMILY, 400, failure)
 
 
 def _departure(setting):

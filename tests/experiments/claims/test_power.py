@@ -19,8 +19,6 @@ from experiments.errors import UserError
 from experiments.intervals import Interval, exactly
 from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 ARGUMENTS = {"gaps": "gaps", "epsilon": "epsilon", "horizon": "horizon"}
 REGRET = {
     "test": "bound",

@@ -17,8 +17,6 @@ from experiments.errors import UserError
 from experiments.intervals import Approximate, Interval
 from tests.experiments.claims.made_up import PASSING, measured, stopped, verdict
 
-pytestmark = pytest.mark.usefixtures("parsed_once")
-
 KEY = ("paper", "mine", "")
 RATIO = {"test": "ratio", "numerator": {"policy": "ucb1"}, "denominator": {"policy": "dp_se"}, "by": ["instance"]}
 

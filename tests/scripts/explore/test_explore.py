@@ -164,34 +164,6 @@ def test_an_empty_store_is_an_error_of_one_line(tmp_path, call, monkeypatch):
     )
 
 
-def test_everything_fits_into_two_megabytes(tmp_path, capsys, monkeypatch):
-    """All stored results, all claims and all audits; a page without results of one's own."""
-    monkeypatch.setattr(sys, "argv", ["explore", f"explore_dir={tmp_path}"])
-    explore.main()
-    said = capsys.readouterr().out
-    page = tmp_path / "index.html"
-    assert page.stat().st_size <= explore.MOST
-    content = json.loads(zlib.decompress(inside(page, "data")))
-    assert content["cells"]["count"] == len(Store.of(plan([[]], Composer())[0]).look().copies)
-    assert f"{content['cells']['count']} cells)" in said  # no cell is missing or outdated
-    assert len(content["experiments"]) > 80
-    if CHROMIUM is not None:
-        with Browser() as opened:
-            opened.open(page, 1300)
-            opened.run(WAIT)
-            assert opened.run(TWICE) == []
-            assert opened.run(BY_KEY) == []
-
-
-TWICE = """Array.from(variantsOf(results)).flatMap(([name, cells]) => {
-  const settings = pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`);
-  return settings.filter((setting, place) => settings.indexOf(setting) !== place);
-})"""  # settings with one label; all cells of a variant stand in its pairs with itself
-BY_KEY = """Array.from(variantsOf(results)).flatMap(([name, cells]) =>
-  pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`).filter((of) => of.includes(", cell ")))
-"""  # settings that only the key tells apart: one setting would be two entries
-
-
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
 class TestInABrowser:

@@ -3,23 +3,26 @@
 import html
 import inspect
 import json
-import os
 import re
 import subprocess
 import sys
+import zlib
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
-from filelock import FileLock
 
 import bandits
 import experiments
-from experiments.config.compose import REPOSITORY
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.plan import plan
 from experiments.errors import UserError
+from experiments.store import Store
+from scripts.explore.__main__ import MOST
 from scripts.site import __main__ as command
 from scripts.site.pages.api import modules
 from tests.browser import CHROMIUM, Browser
+from tests.scripts.explore.test_explore import WAIT, inside
 from tests.scripts.site.questions import QUESTIONS
 
 pytestmark = pytest.mark.slow
@@ -28,16 +31,11 @@ WIDTHS = (1280, 360)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built once for all processes of a test run."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "of_site" / "site"
-    folder.parent.mkdir(exist_ok=True)
-    with FileLock(f"{folder.parent}.lock"):
-        if not (folder / "index.html").exists():
-            words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
-            process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-            assert process.returncode == 0, process.stderr
-            assert process.stdout.endswith(f"{folder}/index.html (0 gaps)\n")
+    folder = tmp_path_factory.mktemp("of_site") / "site"
+    words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
+    process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.endswith(f"{folder}/index.html (0 gaps)\n")
     return folder
 
 
@@ -99,6 +97,30 @@ def test_every_exported_name_and_module_has_its_docstring(site):
     assert built <= set(modules())
     assert len(built) > 100
     assert "bandits.loops" not in built
+
+
+def test_the_explorer_has_all_stored_results_in_two_megabytes(site):
+    """And all claims and audits."""
+    page = site / "explore" / "index.html"
+    assert page.stat().st_size <= MOST
+    content = json.loads(zlib.decompress(inside(page, "data")))
+    assert content["cells"]["count"] == len(Store.of(plan([[]], Composer())[0]).look().copies)
+    assert len(content["experiments"]) > 80
+    if CHROMIUM is not None:
+        with Browser() as opened:
+            opened.open(page, 1300)
+            opened.run(WAIT)
+            assert opened.run(TWICE) == []
+            assert opened.run(BY_KEY) == []
+
+
+TWICE = """Array.from(variantsOf(results)).flatMap(([name, cells]) => {
+  const settings = pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`);
+  return settings.filter((setting, place) => settings.indexOf(setting) !== place);
+})"""  # settings with one label; all cells of a variant stand in its pairs with itself
+BY_KEY = """Array.from(variantsOf(results)).flatMap(([name, cells]) =>
+  pairsOf(results, cells, cells).map(({ setting }) => `${name}: ${setting}`).filter((of) => of.includes(", cell ")))
+"""  # settings that only the key tells apart: one setting would be two entries
 
 
 def test_a_page_with_a_link_that_leads_nowhere_is_refused(tmp_path):
