@@ -1,4 +1,4 @@
-# Everything this repository does, from a clone to figures. Needs make and Python 3.11, 3.12 or 3.13.
+# Everything this repository does, from a clone to figures. Needs make and Python 3.11 to 3.14.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -28,8 +28,8 @@ help: ## list the targets
 setup: $(READY) ## make .venv from requirements.lock (again only when the lock changes)
 
 $(READY): requirements.lock
-	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); \
-	sys.exit(0 if ok else "Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is " + sys.version.split()[0] \
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 14); \
+	sys.exit(0 if ok else "Python 3.11 to 3.14 is needed, $(PYTHON) is " + sys.version.split()[0] \
 	+ "; name another with: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock

@@ -1,9 +1,10 @@
 """Plan, run and store experiments: `run` simulates from Python, `load` reads what is stored."""
 
 import os
+import signal
 import sys
 from importlib import import_module
-from threading import current_thread
+from threading import Timer, current_thread, main_thread
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,11 @@ __all__ = [
     "run",
 ]
 
-MODULES = {
+SOON = 0.02  # seconds, in which most callbacks end
+MODULES = {  # of other names: experiments.library.frames
     "advise": "experiments.advice.answer",
     "run": "experiments.library.running",
-}  # of other names: experiments.library.frames
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -63,10 +65,22 @@ def _say(kind: type[BaseException], error: BaseException, at: TracebackType | No
 
 
 def _say_ignored(ignored: "sys.UnraisableHookArgs") -> None:
-    """Print no traceback if the thread that simulates was asked to end where Python ignores that, as in a callback."""
-    asked_to_end = issubclass(ignored.exc_type, KeyboardInterrupt) and current_thread().name == SIMULATING
-    if not asked_to_end:
+    """Print no traceback if Ctrl-C came where Python ignores it, as in a callback of a compiler; it comes again soon.
+
+    The thread that simulates is left behind instead.
+    """
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
+    elif current_thread() is main_thread():
+        Timer(SOON, _interrupt).start()
+    elif current_thread().name != SIMULATING:
+        sys.__unraisablehook__(ignored)
+
+
+def _interrupt() -> None:
+    main = main_thread().ident
+    if main is not None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.pthread_kill(main, signal.SIGINT)
 
 
 if COMMAND:

@@ -11,7 +11,6 @@ import itertools
 import math
 import sys
 
-import joblib
 import numpy as np
 import pandas as pd
 
@@ -23,7 +22,7 @@ from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.errors import UserError, whole_number
-from experiments.own_code.fan_out import delayed
+from experiments.own_code.fan_out import delayed, results
 
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)
@@ -45,11 +44,11 @@ def runs_of(cell: RegretCell, first: int, last: int) -> FloatArray:
     return np.concatenate(runs)
 
 
-def _row(cell: RegretCell, runs: int, workers: joblib.Parallel) -> dict[str, object]:
+def _row(cell: RegretCell, runs: int) -> dict[str, object]:
     """The exact value, the simulated mean with its standard error, and their difference in standard errors."""
     edges = np.linspace(0, runs, 21).astype(int)
-    blocks = workers(delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
-    values = np.concatenate(blocks)
+    calls = (delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
+    values = np.concatenate(list(results(calls, -1)))
     exact = float(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded).replicate(0)["regret"][-1])
     error = values.std(ddof=1) / math.sqrt(runs)
     return {
@@ -71,8 +70,7 @@ def main() -> None:
         runs = whole_number(float(given.get("runs", 100_000)))
     except ValueError as error:
         raise UserError(f"runs: {error}") from None
-    with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame([_row(cell, runs, workers) for cell in CELLS]).to_string(index=False))
+    print(pd.DataFrame([_row(cell, runs) for cell in CELLS]).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ every time.
 import itertools
 import sys
 
-import joblib
 import pandas as pd
 
 from bandits import ParameterError
@@ -20,7 +19,7 @@ from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.errors import UserError, whole_number
-from experiments.own_code.fan_out import delayed
+from experiments.own_code.fan_out import delayed, results
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)
@@ -51,8 +50,7 @@ def main() -> None:
         spaces = [MonotoneSearch(noise, groups, **limits) for noise, groups in itertools.product(NOISES, GROUPS)]
     except (ValueError, ParameterError) as error:
         raise UserError(f"{' '.join(sys.argv[1:])}: {error}") from None
-    with joblib.Parallel(n_jobs=-1) as workers:
-        print(pd.DataFrame(workers(delayed(_row)(space) for space in spaces)).to_string(index=False))
+    print(pd.DataFrame(results((delayed(_row)(space) for space in spaces), -1)).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,10 @@ import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 from typing import NoReturn
 
@@ -24,12 +28,55 @@ def _of_command() -> bool:
 
 
 COMMAND = _of_command()
+_ENDING = threading.RLock()  # the thread that has it ends this process
 
+ENDS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what batch systems and services send
+GRACE = 1.0  # seconds that this process has to end by itself
 SIMULATING = "simulating"  # the name of a thread that may be left behind in a compiled loop
+
+
+def end_when_asked(say: Callable[[], None]) -> None:
+    """From now on Ctrl-C and SIGTERM raise `KeyboardInterrupt`, and end a command after `GRACE` if that does not.
+
+    Python raises it between two of its own steps: not in machine code, which may take hours, and in a callback of a
+    compiler it is lost. In that case `say` prints what there is to say, and the exit code is 130.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if COMMAND:
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=_end, args=(reading, say), daemon=True).start()
+
+
+def _end(signals: int, say: Callable[[], None]) -> None:
+    """End this process some time after one of `ENDS` is read from the file `signals`, unless it is ending by then."""
+    while os.read(signals, 1)[0] not in ENDS:
+        pass
+    time.sleep(GRACE)
+    if _ENDING.acquire(blocking=False):
+        say()
+        sys.stderr.flush()
+        os._exit(130)
+
+
+@contextmanager
+def without_signals() -> Iterator[None]:
+    """Processes that are started within see no Ctrl-C and no SIGTERM: both are for this one, which sees them after it.
+
+    They inherit that when they start, before they could set it themselves: it takes them seconds to import.
+    """
+    resource_tracker.ensure_running()  # it would let them through when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop(code: int) -> NoReturn:
     """End this process, also if a thread is in a compiled loop, whose machine code must not be freed before."""
+    exec("")  # else Python ends itself with SIGINT if Ctrl-C came within another `exec`, as numba and dataclasses have
     if COMMAND and any(thread.name == SIMULATING for thread in threading.enumerate()):
         atexit._run_exitfuncs()
         sys.stdout.flush()
@@ -40,8 +87,9 @@ def stop(code: int) -> NoReturn:
 
 def ending() -> None:
     """This process ends now, and libraries are cleaning up: one Ctrl-C or SIGTERM is not needed, a second one kills."""
+    _ENDING.acquire()
     if COMMAND:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ENDS:
             signal.signal(number, _next_one_kills)
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from experiments.config.command_line import exit_on_user_error, read_command_lin
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError, flag
-from experiments.own_code.fan_out import delayed
+from experiments.own_code.fan_out import delayed, results
 from experiments.store import stored_cells
 from experiments.store.whole_files import put
 from scripts.drawing import text_free
@@ -186,9 +185,8 @@ def main() -> None:
     if not command.jobs:
         return
     accepting = flag(command.config, "accept")
-    every = joblib.Parallel(n_jobs=1 if len(command.jobs) == 1 else command.workers)(
-        delayed(check_figure)(job, command.composer) for job in command.jobs
-    )
+    calls = (delayed(check_figure)(job, command.composer) for job in command.jobs)
+    every = list(results(calls, 1 if len(command.jobs) == 1 else command.workers))
     for checked in every:
         for line in [*checked.problems, *([checked.note] if checked.note else [])]:
             print(f"{checked.name}: {line}")

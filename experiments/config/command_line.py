@@ -6,7 +6,6 @@ import itertools
 import math
 import os
 import shlex
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,7 +22,7 @@ from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, se
 from experiments.config.plain_text import use_words
 from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
-from experiments.process import ending, stop
+from experiments.process import end_when_asked, ending, stop
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
@@ -216,7 +215,7 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     _open_streams()
     use_words()
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: batch systems and services send it
+        end_when_asked(_say_interrupted)
         _check_environment()
         command()
         sys.stdout.flush()
@@ -241,11 +240,16 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except OSError as error:
         _end(_of_the_system(error))
     except KeyboardInterrupt:
-        again = shlex.join(sys.orig_argv)
-        print(f"interrupted; what was simulated is stored; to continue: {again}", file=sys.stderr)
+        ending()
+        _say_interrupted()
         stop(130)
     finally:
         ending()
+
+
+def _say_interrupted() -> None:
+    again = shlex.join(sys.orig_argv)
+    print(f"interrupted; what was simulated is stored; to continue: {again}", file=sys.stderr)
 
 
 def _open_streams() -> None:

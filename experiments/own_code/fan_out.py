@@ -16,6 +16,7 @@ import joblib
 
 from experiments.errors import UserError
 from experiments.own_code.own_source import Folders, now, others, require_unchanged, use
+from experiments.process import without_signals
 
 # loky replaces a process that has grown by 300 MB, as one that has compiled the loops of many policies; nothing is lost
 warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
@@ -85,7 +86,8 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
     """The results of `delayed` calls, in order, each as soon as it is there; closing it cancels the rest silently."""
-    outcomes = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
+    with without_signals():
+        outcomes = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
     try:
         yield from outcomes
     finally:

@@ -30,7 +30,7 @@ from bandits import ParameterError
 from experiments.errors import UserError, number_of_workers
 from experiments.own_code.fan_out import Shipped, call_shipped
 from experiments.own_code.user_code import in_words
-from experiments.process import ONE_THREAD, SIMULATING
+from experiments.process import ONE_THREAD, SIMULATING, without_signals
 from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.simulate.job import CellJob
 from experiments.simulate.sweep import sweep
@@ -243,11 +243,12 @@ class OfProcesses:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A future of the result of the function in one of the processes."""
-        try:
-            future = _processes(self._workers).submit(function, *arguments)
-        except BrokenProcessPool:
-            _processes.cache_clear()
-            future = _processes(self._workers).submit(function, *arguments)
+        with without_signals():
+            try:
+                future = _processes(self._workers).submit(function, *arguments)
+            except BrokenProcessPool:
+                _processes.cache_clear()
+                future = _processes(self._workers).submit(function, *arguments)
         self._submitted.append(future)
         return future
 
@@ -255,11 +256,11 @@ class OfProcesses:
         """End the processes and what they simulate."""
         if not self._submitted:
             return
-        for _ in range(1000):  # a second at most: loky prints a traceback if it ends before all calls are in its queue
-            if all(future.running() or future.done() for future in self._submitted):
-                break
-            time.sleep(0.001)
-        _processes(self._workers).shutdown(kill_workers=True)
+        executor = _processes(self._workers)
+        for process in list(executor._processes):  # loky's `kill_workers` prints a traceback after a call was cancelled
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        executor.shutdown()
         _processes.cache_clear()
 
 

@@ -134,7 +134,8 @@ def test_bounds_that_nobody_computed_keep_nothing(monkeypatch):
     assert found.power == nothing
     monkeypatch.setattr(power, "LONGEST", 4)  # longer horizons are not played: the bounds alone say so
     assert row("policy=dp_se", "budget.epsilon=1", "horizon=5").power == nothing
-    assert with_verdicts(replace(found, verdict="kept", paper_verdict="kept")) == found  # as tables of before had it
+    before = replace(found, verdict="kept", paper_verdict="kept")  # as tables of before had it
+    assert repr(with_verdicts(before)) == repr(found)  # from Python 3.13 on nan in a dataclass does not equal itself
     assert row("policy=dp_se", "budget.epsilon=1", "horizon=5", level="release").verdict == "tight"
 
 

@@ -53,7 +53,7 @@ WRONG = {
     f"policy={LONG}": f"policy={LONG}: unknown policy",
     f"+experiment={LONG}": f"experiment={LONG}: unknown experiment",
     f"results_dir=/tmp/{LONG}": "File name too long",
-    f"--config-dir=/tmp/{LONG}": "File name too long",
+    f"--config-dir=/tmp/{LONG}": f"/tmp/{LONG}",
     "--config-dir=~nobody.at.all": "--config-dir ~nobody.at.all: no such folder",
     "--nothing": "--nothing: unknown option",
     "--cfg=all-of-it": "invalid choice: 'all-of-it'",

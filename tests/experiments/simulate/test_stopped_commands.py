@@ -94,11 +94,12 @@ def stopped(process, sent, code=130):
         if among(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == code, err
-    lines = [line for line in err.splitlines() if not re.match("compiling |planning|simulating|waiting", line)]
+    lines = [line for line in err.splitlines() if not re.match(PROGRESS, line)]
     assert len(lines) <= 1, err
     return lines
 
 
+PROGRESS = "compiling|planning|simulating|waiting|\\d+ policies"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 PHASES = {
     "reads a config": (INT, [*SHORT, ONE], "open", "conf/config.yaml"),
@@ -121,10 +122,17 @@ def test_a_command_that_is_stopped_while_it(phase, tmp_path):
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-@pytest.mark.parametrize(("workers", "sent"), [(ONE, TERM), (TWO, INT)])
-def test_a_command_that_is_stopped_while_it_compiles(workers, sent, tmp_path):
-    process = started(tmp_path, [*SHORT, workers], NUMBA_CACHE_DIR=str(tmp_path / "loops"))
+ADVISE = ["scripts.advise", "means=[0.5,0.6]", "users=1000", "epsilon=1", "trust=local", "runs=100"]
+
+
+@pytest.mark.parametrize("later", [0.0, 1.7])  # seconds
+@pytest.mark.parametrize(
+    ("words", "sent"), [([*SHORT, ONE], TERM), ([*SHORT, TWO], INT), (ADVISE, TERM), (ADVISE, INT)]
+)
+def test_a_command_that_is_stopped_while_it_compiles(words, sent, later, tmp_path):
+    process = started(tmp_path, words, NUMBA_CACHE_DIR=str(tmp_path / "loops"))
     wait_for(lambda: list(tmp_path.glob("loops/*/*/*.lock")), process)
+    time.sleep(later)
     (line,) = stopped(process, sent)
     assert line.startswith("interrupted; ")
 
@@ -168,3 +176,44 @@ def test_a_thread_that_is_asked_to_end_in_a_callback_prints_nothing(error, threa
     ending.start()
     ending.join()
     assert ("Traceback" in capsys.readouterr().err) == printed
+
+
+def test_ctrl_c_that_is_lost_in_a_callback_comes_again(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "unraisablehook", experiments._say_ignored)
+    before = signal.signal(INT, signal.default_int_handler)
+    try:
+        Ends(KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(PATIENCE)
+    finally:
+        signal.signal(INT, before)
+    assert capsys.readouterr().err == ""
+
+
+BUSY = {
+    "in machine code": "mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock; "
+    "lock(mutex); lock(mutex)",
+    "in a text that is run": "exec('time.sleep(1000)')",
+}
+COMMAND = """
+import ctypes, importlib.machinery, os, time
+from pathlib import Path
+__spec__ = importlib.machinery.ModuleSpec("experiments.busy", None)  # so it is a command of ours
+from experiments.config.command_line import exit_on_user_error
+def busy():
+    Path(os.environ["STOP_MARKER"]).touch()
+    {busy}
+exit_on_user_error(busy)
+"""
+
+
+@pytest.mark.parametrize("sent", [INT, TERM])
+@pytest.mark.parametrize("where", BUSY)
+def test_a_command_that_is_stopped(where, sent, tmp_path):
+    """Python raises nothing in the first, and ends itself with SIGINT after the second."""
+    (tmp_path / "busy.py").write_text(COMMAND.format(busy=BUSY[where]))
+    process = started(tmp_path, ["busy"])
+    wait_for((tmp_path / "marker").exists, process)
+    time.sleep(0.2)
+    (line,) = stopped(process, sent)
+    assert line.startswith("interrupted; ")

@@ -201,7 +201,8 @@ def test_libraries_are_measured_by_step(clock, monkeypatch):
     assert policies.UCB.return_value.getReward.call_count == 200
     assert pymab.ExperimentConfig.call_args.kwargs["horizon"] == 200
     pymab.Experiment.side_effect = ValueError("too new (/home/me)")
-    assert list(libraries.rivals())[1] == Rival("pymab 1.2", problem="ValueError: too new")
+    failed = list(libraries.rivals())[1]
+    assert repr(failed) == repr(Rival("pymab 1.2", problem="ValueError: too new"))  # from Python 3.13 on nan != nan
 
 
 def test_policies_are_measured_until_one_takes_long(monkeypatch):
