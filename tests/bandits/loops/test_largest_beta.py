@@ -8,19 +8,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import betainc, betaln, expit, gammaln
 
-from bandits.compiled import in_python
-from bandits.loops.largest_beta import (
-    NEGLIGIBLE,
-    NODES,
-    betas,
-    densities,
-    fall,
-    grid,
-    peak,
-    products_of_others,
-    stirling_rest,
-    winning_chances,
-)
+from bandits.loops.largest_beta import NEGLIGIBLE, betas, densities, fall, grid, peak, stirling_rest, winning_chances
 
 
 def chances(first, second):
@@ -96,23 +84,6 @@ def test_an_arm_that_never_wins_has_no_panels():
     of = betas(np.array([9000.0, 100.0]), np.array([1000.0, 900.0]))
     assert grid(of).panels[1] == 0
     assert chances([9000, 100], [1000, 900]).tolist() == pytest.approx([1.0, 0.0], abs=1e-13)
-
-
-def test_arms_that_never_win_change_no_bit():
-    few = chances([900, 880, 910], [100, 105, 98])
-    many = chances([10, 900, 100, 880, 910, 120], [900, 100, 900, 105, 98, 700])
-    assert many[[1, 3, 4]].tolist() == few.tolist()
-    assert many[[0, 2, 5]].tolist() == [0, 0, 0]
-
-
-def test_products_leave_out_variables_that_a_panel_does_not_reach():
-    rows = np.random.default_rng(1).random((5, NODES))
-    panels = np.array([3, 1, 2, 0, 7])
-    rows[panels <= 1] = 1.0
-    others = np.full_like(rows, np.nan)
-    in_python(products_of_others)(rows, 1, panels, others, np.empty(NODES))
-    for i in np.flatnonzero(panels > 1):
-        assert others[i] == pytest.approx(np.delete(rows, i, axis=0).prod(axis=0), rel=1e-15)
 
 
 def test_densities_are_negligible_beyond_their_ends():
