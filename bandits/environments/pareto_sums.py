@@ -55,7 +55,7 @@ def truncated_moments(scale: float, shape: float, bound: float) -> tuple[float, 
     return moment(1), moment(2)
 
 
-@lru_cache(maxsize=512)  # of 256 kB; a run of 20 corrupted arms over 10^8 steps needs 300
+@lru_cache(maxsize=512)  # of 512 kB; a run of 20 corrupted arms over 10^8 steps needs 300
 def law_of_pareto_sum(scale: float, shape: float, bound: float, terms: int) -> LawOfSum:
     """The law of the sum of x 1{x <= bound} over `terms` Pareto rewards."""
     first, second = truncated_moments(scale, shape, bound)

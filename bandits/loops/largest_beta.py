@@ -200,7 +200,7 @@ def add_chances(
         for i in range(count):
             if j < on.panels[i]:
                 beyond[i] = integrate(values[i, j], on.halves[j], beyond[i], below[i])
-        products_of_others(below, j, on.panels, others, product)
+        products_of_others(below, others, product)
         for i in range(count):
             if j < on.panels[i]:
                 for g in range(NODES):
@@ -221,23 +221,15 @@ def integrate(density: FloatArray, half: float, beyond: float, below: FloatArray
 
 
 @borrowing
-def products_of_others(rows: FloatArray, panel: int, panels: IntArray, others: FloatArray, product: FloatArray) -> None:
-    """Set the row in `others` of each variable that reaches the `panel` to the product of all other `rows`.
-
-    The rows of variables that do not reach it are 1. `product`, shape (NODES,), is scratch.
-    """
+def products_of_others(rows: FloatArray, others: FloatArray, product: FloatArray) -> None:
+    """Set each row of `others` to the product of all other `rows`; `product`, shape (NODES,), is scratch."""
     count = len(rows)
     for g in range(NODES):
-        product[g] = 1.0
-    for i in range(count):
-        if panel < panels[i]:
-            for g in range(NODES):
-                others[i, g] = product[g]
-                product[g] *= rows[i, g]
-    for g in range(NODES):
-        product[g] = 1.0
+        others[0, g] = product[g] = 1.0
+    for i in range(1, count):
+        for g in range(NODES):
+            others[i, g] = others[i - 1, g] * rows[i - 1, g]
     for i in range(count - 1, -1, -1):
-        if panel < panels[i]:
-            for g in range(NODES):
-                others[i, g] *= product[g]
-                product[g] *= rows[i, g]
+        for g in range(NODES):
+            others[i, g] *= product[g]
+            product[g] *= rows[i, g]
