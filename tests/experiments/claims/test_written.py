@@ -77,6 +77,20 @@ def test_a_line_that_is_no_verdict_is_named(file, text):
         written.read_verdicts()
 
 
+@pytest.mark.parametrize("name", ["piecewise-linear", "klucb-upper-bound"])
+def test_a_written_verdict_is_taken_without_reading_rows(name):
+    """Its digests follow from footers alone, also those of weighted runs, and are those of the rows that are read."""
+    claim = next(claim for claim in claims() if claim.id == name)
+    results = Results(Composer(), written=written.read_verdicts())
+    judge_claim(claim, results)
+    assert (tuple(results.plans), results.read) == (claim.experiments, {})
+    (form, *_) = claim.forms.values()
+    unread = written.digests_of(form, claim.error, results)
+    reading = Results(Composer())
+    assert len(reading.cells(form.experiments)) == len(results.kept(form.experiments))
+    assert written.digests_of(form, claim.error, reading) == unread
+
+
 def test_what_changed_is_judged_again(tmp_path):
     """The claim or a cell; else the verdict that is written counts, whatever it is."""
     cells = [measured(UCB1(), 30, 1), measured(DPSE(1.0), 10, 1)]

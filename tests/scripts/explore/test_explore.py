@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from experiments import intervals, load
+from experiments.claims import Results, written
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.evidence.contests import contest, standings
@@ -38,8 +39,8 @@ VIEWS = {
 pytestmark = pytest.mark.slow
 
 
-def of_one_paper(composer, overrides, _papers):
-    return all_judged(composer, overrides, {PAPER})
+def of_one_paper(results, _papers):
+    return all_judged(results, {PAPER})
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +294,7 @@ class TestInABrowser:
 
     def test_claims_have_their_evidence_and_cells(self, browser):
         show(browser, VIEWS["claims"])
-        claims = all_judged(Composer(), [], {PAPER}).claims
+        claims = all_judged(Results(Composer(), written=written.read_verdicts()), {PAPER}).claims
         shown = browser.run(
             "Array.from(document.querySelectorAll('details'), (item) => [item.dataset.claim, item.textContent])"
         )

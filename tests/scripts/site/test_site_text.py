@@ -4,12 +4,14 @@ import inspect
 from pathlib import Path
 
 from bandits.audit import planted
+from experiments.claims import ClaimVerdict, Outcome
 from experiments.config.papers import papers
 from scripts.pages.performance import Measured, performance_page, read_measured, times
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
 from scripts.site import docstrings
 from scripts.site.__main__ import kinds
 from scripts.site.page import Page, files_linked, linked
+from scripts.site.pages import claims
 
 
 def test_links_by_hand():
@@ -109,3 +111,21 @@ def test_kinds_of_pages_are_found_by_being_there():
     folder = Path(docstrings.__file__).parent / "pages"
     assert {"api", "atlas", "claims", "privacy", "reference", "written"} <= set(kinds())
     assert set(kinds()) == {file.stem for file in folder.glob("*.py")} - {"__init__"}
+
+
+def test_the_page_of_claims_judges_only_what_is_not_judged(monkeypatch):
+    """All claims if one is missing among those that the pages of papers show."""
+    every = claims.claims()
+    verdicts = [
+        ClaimVerdict(
+            one.paper, one.id, "", one.claim, Outcome.NOT_JUDGED, "", "", "", one.ours, False, False, "", {}, "", ()
+        )
+        for one in every
+    ]
+    judged = []
+    monkeypatch.setattr(claims, "judge_claims", lambda every, _: judged.append(every) or verdicts)
+    (one,) = claims.pages_from(verdicts)
+    assert judged == []
+    (other,) = claims.pages_from(verdicts[1:])
+    assert judged == [every]
+    assert one.text == other.text
