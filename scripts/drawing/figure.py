@@ -77,5 +77,6 @@ def drawing_command(plan: "Plan") -> str:
     """The command that draws this figure alone, for its files, which are the same wherever folders of a user lie."""
     from experiments.config.plan import COMMAND_KEYS
 
-    kept = [text for text in plan.overrides if text.partition("=")[0] not in COMMAND_KEYS]
+    needless = (*COMMAND_KEYS, "runner")  # a figure is the same with any number of processes
+    kept = [text for text in plan.overrides if text.partition("=")[0].partition(".")[0] not in needless]
     return shlex.join(["python", "-m", "scripts.figures", *kept])

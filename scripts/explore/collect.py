@@ -18,12 +18,12 @@ from experiments.store.place import Place, trusted_rows
 from experiments.store.rebuilt import Known, cell_of
 from experiments.store.stored import Replications, Stored
 from scripts.drawing.legend import colours_of
+from scripts.exhibits.collect import jobs_on_page
+from scripts.exhibits.exhibit import of_claims
 from scripts.explore.about import About, about_cell
 from scripts.explore.asked import Asked, asked_by
 from scripts.explore.judged import Judged, all_judged
 from scripts.explore.summaries import Summary, summary
-from scripts.report.collect import jobs_on_page
-from scripts.report.exhibits import of_claims
 
 COUNTED = ("identification", "stopping")  # records whose shares of runs are shown beside the headline
 

@@ -12,6 +12,7 @@ from experiments import intervals
 from experiments.cells import QUANTITIES
 from experiments.config.papers import Paper
 from experiments.simulate.provenance import provenance
+from scripts.exhibits.claims import BADGES
 from scripts.explore.about import About, plain, variant_labels
 from scripts.explore.answers import all_answers, steps_between
 from scripts.explore.asked import Asked
@@ -19,7 +20,6 @@ from scripts.explore.collect import Collection
 from scripts.explore.numbers import deflated, in_four_bytes, in_planes, logarithms
 from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
 from scripts.explore.summaries import ERROR, QUANTILES, Curve, Summary
-from scripts.report.claims import BADGES
 
 REPOSITORY_CITATION = "Private bandits, reproduced (CITATION.cff of the repository)"
 

@@ -30,8 +30,8 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.compose import REPOSITORY
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
-from scripts.report.collect import Collected, collected_for_report
-from scripts.report.exhibits import Gap
+from scripts.exhibits.collect import Collected, collected_for_pages
+from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 from scripts.site.pages import claims, papers
@@ -108,7 +108,7 @@ def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap
     every: list[Page | Beside | AsItIs | Gap] = []
     for some in results((delayed(made)(name, command) for name in alone), 2):
         every += some
-    collected = collected_for_report(command) if "papers" in names else Collected()
+    collected = collected_for_pages(command) if "papers" in names else Collected()
     if "papers" in names:
         every += papers.pages_of(command, collected)
     if "claims" in names:

@@ -14,10 +14,10 @@ from experiments.config.compose import CONF
 from experiments.config.papers import Paper, papers
 from experiments.simulate.provenance import provenance
 from scripts.drawing.words import listed
+from scripts.exhibits.claims import JudgedClaims, ShownClaim
+from scripts.exhibits.collect import Collected
+from scripts.exhibits.exhibit import Exhibit, Gap
 from scripts.pages.text import short_commit, slug
-from scripts.report.claims import JudgedClaims, ShownClaim
-from scripts.report.collect import Collected
-from scripts.report.exhibits import Exhibit, Gap
 from scripts.site.page import Beside, Page
 
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters

@@ -8,7 +8,7 @@ from experiments.config.plan import plan
 from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts import figures
-from scripts.report.claims import JudgedClaims, Ledger
+from scripts.exhibits.claims import JudgedClaims, Ledger
 from scripts.site import __main__ as site
 
 POLICIES = r"""

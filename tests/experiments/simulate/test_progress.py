@@ -21,8 +21,8 @@ from experiments.config.compose import Composer
 from experiments.config.progress import Progress, readable_duration
 from experiments.simulate import worker
 from experiments.upkeep.command import main as store_main
-from scripts.report import collect
-from scripts.report.exhibits import Exhibit
+from scripts.exhibits import collect
+from scripts.exhibits.exhibit import Exhibit
 
 
 def test_progress_shows_counts_and_rate():
@@ -90,7 +90,7 @@ def test_pages_of_papers_show_their_progress(monkeypatch, tmp_path):
     monkeypatch.setattr(collect, "results", results)
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
     jobs = [[f"+experiment={name}"] for name in names]
-    found = collect.collected_for_report(CommandLine(jobs, config, Composer()))
+    found = collect.collected_for_pages(CommandLine(jobs, config, Composer()))
     assert [exhibit.name for exhibit in found.exhibits] == names
 
 

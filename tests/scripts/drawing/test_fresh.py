@@ -245,7 +245,7 @@ def test_the_code_of_a_figure_is_found_by_its_imports():
     found = {str(file.relative_to(REPOSITORY)) for file in imports.files_of_ours([fresh.KINDS])}
     assert {"bandits/guarantees.py", "experiments/store/stored.py", "experiments/intervals.py"} <= found
     assert {"experiments/evidence/contests.py", "scripts/drawing/words.py", "experiments/cells/exact.py"} <= found
-    assert found.isdisjoint({"scripts/figures.py", "scripts/report/page.py", "experiments/simulate/job.py"})
+    assert found.isdisjoint({"scripts/figures.py", "scripts/exhibits/page.py", "experiments/simulate/job.py"})
     assert "bandits/policies/private_ucb.py" not in found
     (request,) = plan([["policy=dp_ucb"]], Composer())[0].requests
     assert REPOSITORY / "bandits/policies/private_ucb.py" in fresh.describing_files({}, [request.cell])

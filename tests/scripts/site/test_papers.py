@@ -15,9 +15,9 @@ from experiments.config.plan import merge, plan
 from experiments.simulate import CellJob, run_jobs
 from experiments.store import Store
 from scripts import figures
-from scripts.report import collect
-from scripts.report.claims import Ledger
-from scripts.report.collect import jobs_on_page
+from scripts.exhibits import collect
+from scripts.exhibits.claims import Ledger
+from scripts.exhibits.collect import jobs_on_page
 from scripts.site import __main__ as site
 from tests.browser import CHROMIUM, Browser
 

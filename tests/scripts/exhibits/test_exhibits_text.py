@@ -22,14 +22,14 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
+from scripts.exhibits import claims, pictures
+from scripts.exhibits.captions import caption, drawn_cells
+from scripts.exhibits.claims import BADGES, JudgedClaims, Ledger
+from scripts.exhibits.collect import jobs_on_page
+from scripts.exhibits.exhibit import Exhibit
+from scripts.exhibits.pictures import picture_of
 from scripts.pages.audits import audit_table
 from scripts.pages.tables import TableEntry
-from scripts.report import claims, pictures
-from scripts.report.captions import caption, drawn_cells
-from scripts.report.claims import BADGES, JudgedClaims, Ledger
-from scripts.report.collect import jobs_on_page
-from scripts.report.exhibits import Exhibit
-from scripts.report.pictures import picture_of
 from scripts.site.pages.papers import literal, sections
 
 
@@ -58,7 +58,7 @@ def test_numbers_in_words():
 
 @dataclass(frozen=True)
 class Coins(Cell):
-    """A kind of record that the report does not know: tosses until heads, and whether a coin was lost."""
+    """A kind of record that the pages do not know: tosses until heads, and whether a coin was lost."""
 
     record = "coins"
     fields = {"tosses": pa.int64(), "coin_lost": pa.bool_()}  # noqa: RUF012

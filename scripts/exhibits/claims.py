@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 from experiments.claims import Claim, ClaimVerdict, Erratum, Outcome, files
 from experiments.config.compose import Composer
 from experiments.errors import UserError
+from scripts.exhibits.exhibit import Exhibit, Gap
 from scripts.pages.text import without_places
-from scripts.report.exhibits import Exhibit, Gap
 
 
 class Badge(NamedTuple):

@@ -20,29 +20,17 @@ from experiments.store.stored import Cells
 from scripts.drawing.drawing import Drawing, without_mathtext
 from scripts.drawing.figure import draw, drawing_of_plan, figure_of, why
 from scripts.drawing.fresh import Digests, Drawn, digest_of_files, digest_of_plan
+from scripts.exhibits.captions import Printed, caption, drawn_cells, printed_of
+from scripts.exhibits.pictures import PagePicture, picture_of
 from scripts.pages.text import comment_of, slug, without_places
-from scripts.report.captions import Printed, caption, drawn_cells, printed_of
-from scripts.report.pictures import PagePicture, picture_of
 
-OF_THE_PAGE = (
-    "experiment",
-    "join",
-    "figures_dir",
-    "site_dir",
-    "pages",
-    "strict",
-)  # overrides on which no claim depends
-OF_THE_COMMAND = (
-    "site_dir",
-    "pages",
-    "strict",
-    "runner",
-)  # on which no figure depends: it would be drawn again for nothing
+OF_THE_COMMAND = ("site_dir", "explore_dir", "pages", "strict", "runner")  # overrides on which no figure depends
+OF_THE_PAGE = ("experiment", "join", "figures_dir", *OF_THE_COMMAND)  # on which no claim depends
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that is missing in the report, why, and the command that adds it."""
+    """Something that is missing in the site, why, and the command that adds it."""
 
     what: str
     why: str
@@ -51,7 +39,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All that the report shows of an experiment.
+    """All that a page shows of an experiment.
 
     Attributes
     ----------
@@ -116,8 +104,7 @@ class Reading:
 def of_claims(overrides: Sequence[str]) -> list[str]:
     """The overrides on which claims depend."""
     keys = [text.partition("=")[0].lstrip("+").partition(".")[0] for text in overrides]
-    allowed = (*OF_THE_PAGE, *OF_THE_COMMAND)
-    return [text for text, key in zip(overrides, keys, strict=True) if key not in allowed]
+    return [text for text, key in zip(overrides, keys, strict=True) if key not in OF_THE_PAGE]
 
 
 def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, reading: Reading) -> Exhibit:

@@ -12,8 +12,8 @@ from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
 from scripts.drawing.fresh import Drawn
-from scripts.report.claims import JudgedClaims, Ledger
-from scripts.report.exhibits import Exhibit, Reading, exhibit_of, of_claims
+from scripts.exhibits.claims import JudgedClaims, Ledger
+from scripts.exhibits.exhibit import Exhibit, Reading, exhibit_of, of_claims
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Collected:
     judged: JudgedClaims = field(default_factory=JudgedClaims)
 
 
-def collected_for_report(command: CommandLine) -> Collected:
+def collected_for_pages(command: CommandLine) -> Collected:
     """Show every experiment and judge the claims, with `runner.workers` processes.
 
     Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
