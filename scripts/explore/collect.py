@@ -60,8 +60,9 @@ def collected(command: CommandLine) -> Collection:
         planned = plan((progress.after(job, experiments=1) for job in jobs.values()), command.composer)
     plans = dict(zip(jobs, planned, strict=True))
     joined = any(one.composed.keys["join"] for one in planned)  # no claim is about policies that join
-    overrides, of_file = of_claims(command.jobs[0]), written.read_verdicts()
-    verdicts = all_judged(Results(command.composer, overrides, of_file, plans={} if joined else plans), on_page)
+    of_results = {} if joined else dict(plans)  # a copy, as claims add the plans of other experiments
+    results = Results(command.composer, of_claims(command.jobs[0]), written.read_verdicts(), plans=of_results)
+    verdicts = all_judged(results, on_page)
     with Progress("reading experiments", {"experiments": len(plans)}) as progress:
         experiments = [progress.after(asked_by(one, name), experiments=1) for name, one in plans.items()]
     return _with_numbers(command, experiments, verdicts, only_asked=named)

@@ -330,7 +330,7 @@ def _caption(cells: Cells, spec: Spec) -> list[str]:
     if runs and any(stored.exact for stored in cells):
         parts.append("lines are exact, markers simulated")
     private = {stored.cell.policy.guarantee for stored in cells if stored.cell.policy.guarantee.private}
-    parts.append(f"scope: {words.listed(sorted({guarantee.scope.value for guarantee in private}))}")
+    parts += [f"scope: {words.listed(sorted({guarantee.scope.value for guarantee in private}))}"] if private else []
     return ["; ".join(parts), *_carried(cells, spec.value), *_caveats(cells, spec)]
 
 
