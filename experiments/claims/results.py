@@ -60,11 +60,13 @@ class Kept(NamedTuple):
     ----------
     replications: how many of them count.
     checksum: of all rows that are stored.
+    weighted: the weighted runs on which its mean regret rests, if such are stored.
     """
 
     cell: Cell
     replications: int
     checksum: str
+    weighted: "Kept | None" = None
 
 
 @dataclass
@@ -80,7 +82,7 @@ class Results:
     written: Mapping[Key, FormVerdict] = field(default_factory=dict)
     read: dict[str, Cells] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
-    _kept: dict[str, list[list[Kept]] | CannotJudgeError] = field(default_factory=dict)
+    _kept: dict[str, list[Kept]] = field(default_factory=dict)
 
     def plan(self, name: str) -> Plan:
         """The plan of an experiment. Raises `ParameterError` for an unknown name."""
@@ -101,41 +103,29 @@ class Results:
                 raise CannotJudgeError(f"{name}: {missing}") from None
         return self.read[name]
 
-    def kept(self, experiments: Iterable[str]) -> list[list[Kept]]:
-        """Each cell of `experiments`, and after it the weighted runs that its mean rests on; no rows are read.
-
-        Raises `CannotJudgeError` if some are not stored.
-        """
-        of_key: dict[str, list[Kept]] = {}
+    def kept(self, experiments: Iterable[str]) -> list[Kept]:
+        """Each cell of `experiments`; no rows are read. Raises `CannotJudgeError` if some are not stored."""
+        of_key: dict[str, Kept] = {}
         for kept in itertools.chain.from_iterable(map(self._kept_of, experiments)):
-            earlier = of_key.get(kept[0].cell.key)
-            if earlier is None or earlier[0].replications < kept[0].replications:
-                of_key[kept[0].cell.key] = kept
+            earlier = of_key.get(kept.cell.key)
+            if earlier is None or earlier.replications < kept.replications:
+                of_key[kept.cell.key] = kept
         return list(of_key.values())
 
-    def _kept_of(self, name: str) -> list[list[Kept]]:
+    def _kept_of(self, name: str) -> list[Kept]:
         if name not in self._kept:
-            self._kept[name] = self._kept_now(name)
-        kept = self._kept[name]
-        if isinstance(kept, CannotJudgeError):
-            raise kept
-        return kept
+            self._kept[name] = list(map(_kept, self.read[name])) if name in self.read else self._kept_now(name)
+        return self._kept[name]
 
-    def _kept_now(self, name: str) -> list[list[Kept]] | CannotJudgeError:
-        if name in self.read:
-            both = ((stored, stored.weighted) for stored in self.read[name])
-            return [
-                [Kept(one.cell, one.replications, _checksum(one.footer)) for one in some if one is not None]
-                for some in both
-            ]
+    def _kept_now(self, name: str) -> list[Kept]:
         planned = self.plan(name)
         try:
             copies = copies_of_plan(planned)
         except NotStoredError as missing:
-            return CannotJudgeError(f"{name}: {missing}")
+            raise CannotJudgeError(f"{name}: {missing}") from None
         store = Store.of(planned)
         return [
-            [Kept(request.cell, request.replications, _checksum(copy.footer)), *_weighted(store, request.cell)]
+            Kept(request.cell, request.replications, _checksum(copy.footer), _weighted(store, request.cell))
             for request, copy in zip(planned.requests, copies, strict=True)
         ]
 
@@ -163,14 +153,18 @@ class Results:
             raise ParameterError("experiments", f"{name} is unknown; {nearest(name, names)}")
 
 
-def _weighted(store: Store, cell: Cell) -> list[Kept]:
-    """The weighted runs on which the mean regret of a cell rests, if such are stored."""
+def _kept(stored: Stored) -> Kept:
+    weighted = None if stored.weighted is None else _kept(stored.weighted)
+    return Kept(stored.cell, stored.replications, _checksum(stored.footer), weighted)
+
+
+def _weighted(store: Store, cell: Cell) -> Kept | None:
     weighted = weighted_of(cell)
     place = None if weighted is None else store.place(weighted, 1)
     if weighted is None or place is None:
-        return []
+        return None
     copy = Copy.at(place)
-    return [Kept(weighted, copy.replications, _checksum(copy.footer))]
+    return Kept(weighted, copy.replications, _checksum(copy.footer))
 
 
 def _checksum(footer: Mapping[str, Any]) -> str:

@@ -90,11 +90,11 @@ def _claim(claim: Claim, verdict: ClaimVerdict, results: Results, audits: list[A
 def keys_of(form: Form, results: Results) -> list[str]:
     """The keys of the cells that a form chooses; none if it needs none, or they are not stored."""
     try:
-        cells = [kept[0].cell for kept in results.kept(getattr(form, "experiments", ()))]
+        cells = [kept.cell for kept in results.kept(getattr(form, "experiments", ()))]
     except CannotJudgeError:
         return []
     conditions = [getattr(form, name) for name in CONDITIONS if hasattr(form, name)] or [{}]
-    return [cell.key for condition in conditions for cell in cells if meets(cell.columns, condition)]
+    return list(dict.fromkeys(cell.key for one in conditions for cell in cells if meets(cell.columns, one)))
 
 
 def _deciding(form: Form, audits: list[AuditRow]) -> list[int]:
