@@ -63,7 +63,7 @@ from pathlib import Path
 from string import Template
 
 from experiments.config.command_line import Parser, exit_on_user_error
-from experiments.config.compose import quoted
+from experiments.config.overrides import quoted
 from experiments.errors import UserError
 from experiments.own_code.built_in import built_in_policy
 from experiments.store.whole_files import put

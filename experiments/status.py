@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
-from experiments.config.plan import folder
+from experiments.config.folders import RUNS, folder
 from experiments.errors import UserError
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import BEGUN
 from experiments.simulate.status import sweeps
-from experiments.store import RUNS
 from experiments.store.place import files_in
 
 

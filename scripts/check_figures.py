@@ -23,6 +23,8 @@ import pandas as pd
 
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
+from experiments.config.folders import folder
+from experiments.config.overrides import named_experiment, without
 from experiments.config.plan import plan
 from experiments.errors import UserError, flag
 from experiments.own_code.fan_out import delayed, results
@@ -144,8 +146,7 @@ def check_figure(overrides: list[str], composer: Composer) -> Checked:
 
     An error of this figure becomes a problem in the result, so that other figures are still compared.
     """
-    named = next((text for text in overrides if text.startswith("+experiment=")), "")
-    name, rows = named.removeprefix("+experiment="), None
+    name, rows = named_experiment(overrides) or "", None
     try:
         planned = plan([overrides], composer)[0]
         name, config = figure_name(planned), planned.config
@@ -157,13 +158,13 @@ def check_figure(overrides: list[str], composer: Composer) -> Checked:
             rows, picture = table_of_drawing(drawing), text_free.text_free(figure)
         finally:
             plt.close(figure)
-        folder = Path(config.baselines_dir)
+        baselines = folder(config, "baselines_dir")
         if flag(config, "accept"):
-            text_free.write_picture(picture, folder / f"{name}.png")
-            return Checked(name, note=f"baseline written to {folder}", table=rows)
+            text_free.write_picture(picture, baselines / f"{name}.png")
+            return Checked(name, note=f"baseline written to {baselines}", table=rows)
         return Checked(
             name,
-            _differences(Baseline.read(folder, name), Baseline(rows, picture), Path(config.check_dir) / name),
+            _differences(Baseline.read(baselines, name), Baseline(rows, picture), folder(config, "check_dir") / name),
             table=rows,
         )
     except UserError as error:
@@ -174,7 +175,7 @@ def check_figure(overrides: list[str], composer: Composer) -> Checked:
 
 def _how_to_accept(jobs: Sequence[Sequence[str]], wrong: Sequence[str]) -> str:
     """The command that makes the figures named in `wrong` the new baselines."""
-    (more, *_) = [[text for text in job if not text.startswith("+experiment=")] for job in jobs]
+    more = without(jobs[0], ["experiment"])
     words = ["python", "-m", "scripts.check_figures", "-m", f"+experiment={','.join(wrong)}", *more, "accept=true"]
     return f'If the change is wanted: make accept FIG="{" ".join(wrong)}", which runs\n  {shlex.join(words)}'
 
@@ -184,7 +185,8 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    accepting = flag(command.config, "accept")
+    accepting, baselines = flag(command.config, "accept"), folder(command.config, "baselines_dir")
+    folder(command.config, "check_dir")
     calls = (delayed(check_figure)(job, command.composer) for job in command.jobs)
     every = list(results(calls, 1 if len(command.jobs) == 1 else command.workers))
     for checked in every:
@@ -192,7 +194,7 @@ def main() -> None:
             print(f"{checked.name}: {line}")
     if accepting:
         tables = {checked.name: checked.table for checked in every if checked.table is not None}
-        accept(Path(command.config.baselines_dir), tables)
+        accept(baselines, tables)
     wrong = [checked for checked in every if checked.problems]
     done = "became their baselines" if accepting else "compared with their baselines"
     print(f"{len(every)} figures {done}: {len(wrong)} {'failed' if accepting else 'different or not drawn'}")

@@ -34,7 +34,9 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from experiments.config.command_line import CommandLine, exit_on_user_error, named_experiment, read_command_line
+from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.folders import folder
+from experiments.config.overrides import named_experiment
 from experiments.errors import UserError, flag
 from scripts.drawing.figure import draw, drawing_of_plan, figure_name, output_of, why
 from scripts.drawing.fresh import (
@@ -190,7 +192,7 @@ def main() -> None:
     command = command.of_experiments()
     _require_once(command)
     config: DictConfig = command.config
-    drawn = Drawn.read(Path(config.figures_dir))
+    drawn = Drawn.read(folder(config, "figures_dir"))
     request = overrides_as_text(command.jobs)
     names = None if flag(config, "redraw") else drawn.nothing_changed(request, command.config_dirs)
     if names is not None:

@@ -18,6 +18,7 @@ from experiments.audit.rows import AUDIT_KEYS, AuditRow
 from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, store
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.folders import folder
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
@@ -52,8 +53,8 @@ def main() -> None:
     refused = [problem for problem in made if isinstance(problem, UserError)]
     if refused and not command.config_dirs:
         raise refused[0]
-    folder = Path(command.config.results_dir)
-    places = (folder / "audit.parquet", folder / "privacy.md") if command.config_dirs else (ROWS, None)
+    stored_in = folder(command.config, "results_dir")
+    places = (stored_in / "audit.parquet", stored_in / "privacy.md") if command.config_dirs else (ROWS, None)
     if rows:
         print(_written(rows, *places))
     unexcused = [row for row in rows if row.inexcusable]

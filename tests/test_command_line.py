@@ -1,12 +1,17 @@
 """Every wrong input ends in one line that names the key, exit code 2, and stored results untouched."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from bandits import checkpoint_grid
-from experiments.config.compose import REPOSITORY
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.library import running
+from scripts import check_figures, figures
+from scripts.explore import __main__ as explore
+from scripts.site import __main__ as site
 from tests import forked
 from tests.waiting import besides
 
@@ -232,6 +237,37 @@ CLAIM = """
 
 
 @pytest.mark.slow
+def _keys_of_folders() -> set[str]:
+    """Each key of conf/config.yaml that names a folder and may not be null."""
+    keys = Composer().compose([]).keys
+    return {key for key in keys if key.endswith("_dir")} - {"published_dir", "reproduce_dir"}
+
+
+FOLDERS = {  # a command that reads each
+    "results_dir": running.main,
+    "figures_dir": figures.main,
+    "baselines_dir": check_figures.main,
+    "check_dir": check_figures.main,
+    "explore_dir": explore.main,
+    "site_dir": site.main,
+}
+
+
+@pytest.mark.parametrize("key", sorted(_keys_of_folders()))
+def test_a_folder_of_any_command_is_a_name(call, tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    outcome = call("+experiment=sajed2019/fig03", f"{key}=null", main=FOLDERS[key])
+    assert (outcome.code, outcome.err) == (2, f"error: {key}: must be a folder, got nothing\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_folder_of_a_config_is_used_unchecked():
+    """`folder` refuses what is no text; `Path` would end in a traceback."""
+    for package in ("experiments", "scripts"):
+        for file in (REPOSITORY / package).rglob("*.py"):
+            assert not re.search(r"Path\([\w.]*config\.\w+_dir\)", file.read_text()), file
+
+
 def test_an_experiment_names_its_results_for_every_command(tmp_path):
     """Each in its own process, with a policy that only the folder has, whose results workers send to their parent."""
     texts = {

@@ -15,7 +15,8 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from experiments.config.compose import CONF, PARTS, REPOSITORY, Composer
+from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.config.overrides import PARTS
 from experiments.config.plan import plan
 from experiments.store import Store
 

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.again.comparison import difference
 from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, read_command_line
-from experiments.config.plan import folder, published_folder
+from experiments.config.folders import folder, published_folder
 from experiments.errors import UserError, whole_number
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from experiments.again.comparison import Agreement, Comparison, Replayed, compare, difference
 from experiments.config.command_line import CommandLine, read_command_line
-from experiments.config.plan import Plan, folder, merge
+from experiments.config.folders import folder
+from experiments.config.plan import Plan, merge
 from experiments.config.progress import readable_duration
 from experiments.errors import UserError
 from experiments.simulate import look_up

@@ -30,7 +30,8 @@ from experiments.audit.plays import limits_of, plays
 from experiments.audit.power import BELIEVED, Audit, Power, playable
 from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
-from experiments.config.compose import PARTS, Composer
+from experiments.config.compose import Composer
+from experiments.config.overrides import PARTS
 from experiments.errors import UserError, nearest, whole_number
 from experiments.own_code.fan_out import delayed, results
 from experiments.own_code.user_code import in_words, is_own

@@ -23,7 +23,8 @@ from experiments.claims.results import CannotJudgeError, Results
 from experiments.claims.verdicts import IN_FAVOUR, ClaimVerdict, Outcome
 from experiments.claims.written import read_verdicts
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
-from experiments.config.plan import MOST_SEED, Request, folder, require_unpublished, whole_in
+from experiments.config.folders import folder, require_unpublished
+from experiments.config.plan import MOST_SEED, Request, whole_in
 from experiments.config.progress import readable_duration
 from experiments.errors import UserError, shown
 from experiments.simulate import look_up

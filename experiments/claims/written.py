@@ -21,9 +21,9 @@ from experiments.claims.promises import Audited
 from experiments.claims.results import Key, Results
 from experiments.claims.settings import ANYTHING, Range, Setting
 from experiments.claims.verdicts import ClaimVerdict, FormVerdict, Outcome
+from experiments.config.folders import RESULTS
 from experiments.errors import UserError
 from experiments.intervals import Approximate, Interval
-from experiments.store import RESULTS
 from experiments.store.whole_files import put
 
 FILE = RESULTS / "verdicts.jsonl"

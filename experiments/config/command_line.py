@@ -18,7 +18,8 @@ from hydra.core.override_parser.types import Glob, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config.compose import GROUPS, SEARCH_PATH, Composer, parsed, search_path
+from experiments.config.compose import Composer
+from experiments.config.overrides import GROUPS, SEARCH_PATH, named_experiment, parsed, search_path
 from experiments.config.plain_text import use_words
 from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
@@ -81,11 +82,6 @@ def file_given(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
     """The file that the last key=FILE names, if any, and all other arguments; for a key that is not in the config."""
     others = [word for word in words if not word.startswith(f"{key}=")]
     return next((word.partition("=")[2] for word in reversed(words) if word not in others), None), others
-
-
-def named_experiment(overrides: Sequence[str]) -> str | None:
-    """The experiment that a job names, if it names one."""
-    return next((text.partition("=")[2] for text in overrides if text.startswith("+experiment=")), None)
 
 
 def read_command_line(config_name: str = "config", lists: Collection[str] = ()) -> CommandLine:

@@ -6,35 +6,27 @@ follows them.
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import yaml
 from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.defaults_list import create_defaults_list
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override, Quote, QuotedString, Sweep
+from hydra.core.override_parser.types import Override
 from hydra.core.utils import setup_globals
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.config_source import ConfigResult
-from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from packaging.version import Version
 
+from experiments.config.overrides import GROUPS, PARTS, parsed, version_base
 from experiments.errors import UserError, nearest
 from experiments.own_code import own_source
 
-PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
-GROUPS = (*PARTS, "runner", "experiment")
-SEARCH_PATH = "hydra.searchpath"
-OF_ENVIRONMENT = re.compile(r"(?!\w+_dir=)[^=]+=\$\{oc\.env:[^{}]*\}")
 REFERENCE = re.compile(r"\$\{(repository:)?([A-Za-z_][\w./]*)\}")  # a whole value; OmegaConf resolves any other
 REFERS_TO = re.compile(r"\$\{\s*([\w-]+)")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -44,7 +36,6 @@ if not OmegaConf.has_resolver("hydra"):
     setup_globals()  # ${now:...} and the like, which Hydra itself would register
 NOT_OF_A_CELL = ("cells", "figure", "printed", "join")
 MOST = 100_000  # values that a file of a user may have once its aliases are expanded
-_HYDRA = RLock()
 _MISSING = object()
 
 Keys = dict[str, Any]  # a config as nested dictionaries
@@ -422,88 +413,3 @@ def _values(node: yaml.Node | None, counted: dict[int, float]) -> float:
         inner = [part for pair in pairs for part in pair] if isinstance(node, yaml.MappingNode) else pairs
         counted[id(node)] = 1 + sum(_values(part, counted) for part in inner)
     return counted[id(node)]
-
-
-@contextmanager
-def version_base() -> Iterator[None]:
-    """A compatibility level of Hydra of at least 1.2: its code reads a global, which is that of the caller.
-
-    Another level is given back afterwards; one thread at a time, as another would give back ours.
-    """
-    with _HYDRA:
-        base = VersionBase.instance()
-        before = base.version_base
-        if not isinstance(before, Version) or before < Version("1.2"):  # no Version: the caller has no Hydra yet
-            base.version_base = Version("1.3")
-        try:
-            yield
-        finally:
-            base.version_base = before
-
-
-@cache
-def parsed(text: str) -> Override:
-    """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
-    if OF_ENVIRONMENT.fullmatch(text):  # a number there is meant as a number, not as a text
-        key, _, value = text.partition("=")
-        text = f"{key}={quoted(f'${{oc.decode:{value}}}')}"
-    try:
-        with version_base():
-            item = _in_quotes(text) or OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        if "=" not in text:
-            raise UserError(f"{text}: must be key=value") from None
-        raise UserError(f"{text}: cannot be read: {' '.join(str(error).partition('See http')[0].split())}") from None
-    key = item.key_or_group
-    if item.is_delete():
-        raise UserError(f"{text}: a key cannot be removed; give it another value")
-    if item.package is not None:
-        raise UserError(f"{text}: leave out @{item.package}")
-    if (item.is_add() or item.is_force_add()) and key != "experiment":
-        raise UserError(f"{text}: nothing reads this key; + is for +experiment=NAME only")
-    if key == "hydra/launcher":
-        raise UserError(f"{text}: launchers of Hydra are not used; use runner=slurm or runner=dask, see docs/sweeps.md")
-    if (key == "hydra" or key.startswith(("hydra.", "hydra/"))) and key != SEARCH_PATH:
-        raise UserError(f"{key}: unknown key; of Hydra's own keys only {SEARCH_PATH} can be set")
-    if key in GROUPS:
-        _check_choice(item)
-    return item
-
-
-def _in_quotes(text: str) -> Override | None:
-    """The override for a value with letters outside Hydra's grammar, as in a path, put in quotes; else None."""
-    key, sign, value = text.partition("=")
-    if not sign or value.isascii() or not key.isascii() or set(value) & set("'\"[]{}(),$\\"):
-        return None
-    return OverridesParser.create().parse_override(f"{key}={quoted(value)}")
-
-
-def _check_choice(item: Override) -> None:
-    """Raise `UserError` unless the value names a choice of a group, or in a sweep several."""
-    key, value = item.key_or_group, item.value()
-    if isinstance(value, str | Sweep | Glob):
-        return
-    if isinstance(value, list):
-        several = ",".join(map(str, value))
-        raise UserError(f"{key}: must be one name, got {item.get_value_string()}; for several runs: -m {key}={several}")
-    if isinstance(value, dict):
-        raise UserError(
-            f"{key}: must be a name, got {item.get_value_string()}; a parameter is set as in {key}.PARAMETER=VALUE"
-        )
-    raise UserError(f"{key}: must be the name of a choice, got {value}")
-
-
-def quoted(text: str) -> str:
-    """`text` in quotes, so that Hydra's grammar takes it as one value, whatever its characters."""
-    return QuotedString(text, Quote.single).with_quotes()
-
-
-def search_path(words: Iterable[str]) -> list[str]:
-    """The folders that hydra.searchpath=[file:///FOLDER] adds. Raises `UserError`."""
-    folders: list[str] = []
-    for word in words:
-        value = parsed(word).value() if word.startswith(f"{SEARCH_PATH}=") else []
-        if not isinstance(value, list) or not all(isinstance(place, str) for place in value):
-            raise UserError(f"{SEARCH_PATH}: must be a list of folders, as in [file:///FOLDER], got {value}")
-        folders += [str(place).removeprefix("file://") for place in value]
-    return folders

@@ -16,27 +16,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
 from experiments.cells import Cell, kind_of
 from experiments.config.build import build_resolved
-from experiments.config.compose import (
-    PARTS,
-    REPOSITORY,
-    Composed,
-    Composer,
-    Keys,
-    merged_keys,
-    resolved,
-    with_value,
-)
+from experiments.config.compose import Composed, Composer, Keys, merged_keys, resolved, with_value
+from experiments.config.folders import as_folder, as_published, require_unpublished
+from experiments.config.overrides import PARTS, without
 from experiments.config.parts import require_possible_budget, require_profile, require_sound
 from experiments.errors import UserError, flag, whole_number
 from experiments.own_code.user_code import blamed
 
-PUBLISHED = REPOSITORY / "results"  # a copy of the repository may lack it
 FEW = 3  # reasons that are listed at most
 MOST_REPLICATIONS = 10**9  # they are counted in 32 bits
 MOST_SEED = 2**62  # a 64-bit column has it
@@ -91,7 +82,7 @@ class Plan:
     def command(self, module: str, *more: str) -> str:
         """The shell command by which a module of ours gets this plan, without `COMMAND_KEYS`."""
         folders = [word for beside in self.composer.config_dirs for word in ("--config-dir", str(beside))]
-        kept = [text for text in self.overrides if text.partition("=")[0] not in COMMAND_KEYS and text not in more]
+        kept = [text for text in without(self.overrides, COMMAND_KEYS) if text not in more]
         return shlex.join(["python", "-m", module, *folders, *kept, *more])
 
 
@@ -137,8 +128,9 @@ def _plan(overrides: Sequence[str], composer: Composer, parts: dict[tuple[str, s
     joined = [_join(policy, own, planner) for policy in _joining(composed.keys)]
     requests = merge([*(request for _, request in own), *(request for more, _ in joined for request in more)])
     left_out = [line for _, line in joined if line]
-    results = _named_folder(resolved(composed.keys, "results_dir"), "results_dir")
-    published = _published(resolved(composed.keys, "published_dir"))
+    results = as_folder(resolved(composed.keys, "results_dir"), "results_dir")
+    name = resolved(composed.keys, "published_dir")
+    published = None if name is None else as_published(name)
     require_unpublished((request.cell.seed for request in requests), results)
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
 
@@ -382,35 +374,3 @@ def _require_same_class(one: Cell, other: Cell) -> None:
         if type(here) is not type(there):
             names = " and ".join(f"{type(part).__module__}.{type(part).__qualname__}" for part in (here, there))
             raise UserError(f"{names} are both called {here.name}; give each a `name` of its own")
-
-
-def published_folder(config: DictConfig) -> Path | None:
-    """The folder of results that are only read, or None. Raises `UserError` if it does not exist."""
-    return _published(config.published_dir)
-
-
-def _published(name: Any) -> Path | None:
-    place = None if name is None else _named_folder(name, "published_dir")
-    if place is not None and not place.is_dir() and place != PUBLISHED:
-        raise UserError(f"published_dir={place}: no such folder; null reads no published results")
-    return place
-
-
-def require_unpublished(seeds: Iterable[int], results: Path) -> None:
-    """Raise `UserError` if results with a seed other than 0 would be written to those of the repository."""
-    if results.resolve() == PUBLISHED and any(seeds):
-        raise UserError("seed: results with a seed of your own are not published; choose another results_dir")
-
-
-def folder(config: DictConfig, key: str) -> Path:
-    """The folder that a key names. Raises `UserError`."""
-    try:
-        return _named_folder(config[key], key)
-    except OmegaConfBaseException as error:
-        raise UserError(f"{key}: {str(error).partition(chr(10))[0]}") from None
-
-
-def _named_folder(name: Any, key: str) -> Path:
-    if not isinstance(name, str) or not name.strip():
-        raise UserError(f"{key}: must be a folder, got {str(name).strip() or 'nothing'}")
-    return Path(name)

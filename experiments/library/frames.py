@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from bandits.arrays import IntArray
 from experiments.cells import KINDS, TABLES
 from experiments.config.compose import Composer
+from experiments.config.folders import RESULTS, RUNS
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, nearest
-from experiments.store import CODE, RESULTS, RUNS, Store, places_of_plan
+from experiments.store import CODE, Store, places_of_plan
 from experiments.store.place import Copy, Place, columns_of, filtered, require_stored, trusted_footer, trusted_in_turn
 from experiments.store.stored import Replications, matches
 

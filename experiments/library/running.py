@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.config.command_line import jobs_of, read_command_line
-from experiments.config.compose import GROUPS, Composer, quoted
+from experiments.config.compose import Composer
+from experiments.config.overrides import GROUPS, quoted
 from experiments.errors import UserError, flag
 
 if TYPE_CHECKING:

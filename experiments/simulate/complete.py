@@ -9,6 +9,8 @@ from typing import Any
 
 from experiments.config.build import build
 from experiments.config.compose import Composed, Composer
+from experiments.config.folders import RUNS
+from experiments.config.overrides import without
 from experiments.config.plan import Plan, merge
 from experiments.intervals import ROUNDING, mean
 from experiments.simulate import CellJob, look_up
@@ -216,9 +218,9 @@ def _estimate(stored: Stored) -> tuple[Any, ...]:
 
 def _call(planned: Plan) -> str:
     """The call in Python that reads the rows of a plan."""
-    results = "" if planned.results == Store.default() else f"results_dir={str(planned.results)!r}"
+    results = "" if planned.results == RUNS else f"results_dir={str(planned.results)!r}"
     if planned.experiment is not None:
-        overrides = [text for text in planned.overrides if not text.startswith(("+experiment=", "results_dir="))]
+        overrides = without(planned.overrides, ["experiment", "results_dir"])
         words = [repr(planned.experiment), f"overrides={overrides}" if overrides else "", results]
         folders = [str(folder) for folder in planned.composer.config_dirs]
         words.append(f"config_dirs={folders}" if folders else "")

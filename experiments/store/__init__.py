@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.cells import Cell
 from experiments.cells.weighted import weighted_of
-from experiments.config.compose import REPOSITORY
-from experiments.config.plan import Plan, Request, folder
+from experiments.config.folders import folder
+from experiments.config.plan import Plan, Request
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.locks import alone
@@ -33,8 +33,6 @@ from experiments.store.results_file import DamagedFileError, set_aside, unused, 
 from experiments.store.stored import Cells, Replications, Stored, agree
 from experiments.store.whole_files import put
 
-RUNS = REPOSITORY / "runs"  # results of the user
-RESULTS = REPOSITORY / "results"  # published with the repository
 CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
@@ -53,11 +51,6 @@ class Store:
     def of(cls, plan: Plan) -> "Store":
         """Where the cells of a plan are stored."""
         return cls(plan.results, plan.published)
-
-    @staticmethod
-    def default() -> Path:
-        """The default folder of results."""
-        return RUNS
 
     def check_writable(self) -> None:
         """Check that results can be written, before anything is simulated. Raises `UserError`."""

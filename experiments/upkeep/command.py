@@ -51,9 +51,10 @@ from hydra.core.override_parser.types import Override
 
 from experiments.config.build import convert
 from experiments.config.command_line import Parser
-from experiments.config.compose import parsed
+from experiments.config.folders import RESULTS, RUNS
+from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
-from experiments.store import CODE, RESULTS, RUNS, Store
+from experiments.store import CODE, Store
 from experiments.store.place import Copy, Place, columns_of, files_in, filtered, look
 from experiments.upkeep.garbage import garbage, removable
 from experiments.upkeep.garbage import remove as remove_garbage

@@ -10,7 +10,7 @@ has done. Answers are those of `python -m scripts.advise`, stored in the same fo
 import argparse
 import sys
 
-from experiments.store import Store
+from experiments.config.folders import RUNS
 from scripts.ask.desk import Desk
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.ask", description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=8080, help="of the page on 127.0.0.1")
     parser.add_argument("--no-show", action="store_true", help="open no browser")
-    parser.add_argument("--results-dir", default=str(Store.default()), help="where runs are stored")
+    parser.add_argument("--results-dir", default=str(RUNS), help="where runs are stored")
     given = parser.parse_args()
     try:
         from scripts.ask.page import serve_page  # not for the process that answers, which imports this module too

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from experiments.config.compose import Composer
+from experiments.config.overrides import without
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
 from experiments.store import stored_cells
@@ -34,8 +35,8 @@ def _without_who_cannot_play(experiment: str, job: Sequence[str], composer: Comp
 
     Raises `UserError`.
     """
-    overrides = [f"+experiment={experiment}", *(word for word in job if not word.startswith("+experiment="))]
-    own = [word for word in overrides if not word.startswith("join=")]
+    overrides = [f"+experiment={experiment}", *without(job, ["experiment"])]
+    own = without(overrides, ["join"])
     try:
         return plan([overrides], composer)[0]
     except UserError:

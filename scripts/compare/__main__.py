@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
+from experiments.config.folders import folder
 from experiments.errors import UserError
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
@@ -44,7 +45,7 @@ def write_comparison(command: CommandLine, job: list[str]) -> None:
     print(complete(planned, runner_of(planned)))
     comparison = PolicyComparison(own, Cells.of(map(stored_cells, planned)), command.value(job, "estimate"))
     drawing = comparison.drawing()
-    stem = Path(own.config.figures_dir) / comparison.name
+    stem = folder(own.config, "figures_dir") / comparison.name
     typed = shlex.join(["python", "-m", "scripts.compare", *sys.argv[1:]])
     try:
         files = save(drawing, stem, typed, output)

@@ -1,10 +1,11 @@
 """The figure of a planned experiment: describe it, and draw it."""
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.config.compose import Composed, Composer, resolved
+from experiments.config.folders import folder
+from experiments.config.overrides import without
 from experiments.errors import UserError
 from scripts.drawing.output import KEYS, Output, read_output
 
@@ -66,11 +67,11 @@ def draw(plan: "Plan", drawing: "Drawing") -> list[str]:
     """Write the files of the figure of a planned experiment; returns their paths. Raises `UserError`."""
     from scripts.drawing.render import save
 
-    folder = Path(plan.config.figures_dir)
+    figures = folder(plan.config, "figures_dir")
     try:
-        return save(drawing, folder / figure_name(plan), drawing_command(plan), output_of(plan))
+        return save(drawing, figures / figure_name(plan), drawing_command(plan), output_of(plan))
     except OSError as error:
-        raise UserError(f"figures_dir={folder}: cannot be written: {error.strerror}") from error
+        raise UserError(f"figures_dir={figures}: cannot be written: {error.strerror}") from error
 
 
 def drawing_command(plan: "Plan") -> str:
@@ -78,5 +79,4 @@ def drawing_command(plan: "Plan") -> str:
     from experiments.config.plan import COMMAND_KEYS
 
     needless = (*COMMAND_KEYS, "runner")  # a figure is the same with any number of processes
-    kept = [text for text in plan.overrides if text.partition("=")[0].partition(".")[0] not in needless]
-    return shlex.join(["python", "-m", "scripts.figures", *kept])
+    return shlex.join(["python", "-m", "scripts.figures", *without(plan.overrides, needless)])

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from experiments.claims import Claim, ClaimVerdict, Results, judge_claims, written
-from experiments.config.command_line import CommandLine, named_experiment
+from experiments.config.command_line import CommandLine
+from experiments.config.folders import folder
+from experiments.config.overrides import named_experiment
 from experiments.config.papers import papers
 from experiments.config.progress import Progress
 from experiments.errors import UserError
@@ -40,7 +41,7 @@ def collected_for_pages(command: CommandLine) -> Collected:
     else those of their papers. Raises `UserError`.
     """
     jobs = jobs_on_page(command)
-    drawn = Drawn.read(Path(command.config.figures_dir))
+    drawn = Drawn.read(folder(command.config, "figures_dir"))
     of_papers: dict[str, list[list[str]]] = {}
     for name, job in jobs.items():
         of_papers.setdefault(name.partition("/")[0], []).append(job)

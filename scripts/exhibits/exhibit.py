@@ -10,8 +10,8 @@ from typing import Any
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.claims import Results
-from experiments.config.command_line import named_experiment
 from experiments.config.compose import Composed, Composer
+from experiments.config.overrides import named_experiment, without
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
 from experiments.store import NotStoredError, places_of_plan, read_cells
@@ -103,8 +103,7 @@ class Reading:
 
 def of_claims(overrides: Sequence[str]) -> list[str]:
     """The overrides on which claims depend."""
-    keys = [text.partition("=")[0].lstrip("+").partition(".")[0] for text in overrides]
-    return [text for text, key in zip(overrides, keys, strict=True) if key not in OF_THE_PAGE]
+    return without(overrides, OF_THE_PAGE)
 
 
 def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, reading: Reading) -> Exhibit:
@@ -125,7 +124,7 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     exhibit = replace(exhibit, title=_title(composed) or name, commands=commands)
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
-        planned = plan([_of_figures(overrides)], composer)[0]
+        planned = plan([without(overrides, OF_THE_COMMAND)], composer)[0]
         return _filled(exhibit, planned, drawn, reading)
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
@@ -173,12 +172,7 @@ def _drawn_now(exhibit: Exhibit, planned: Plan, places: Sequence[Place], drawing
 def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:
     """The command as text, with folders relative to the working folder."""
     places = [word for folder in composer.config_dirs for word in ("--config-dir", os.path.relpath(folder))]
-    return shlex.join(["python", "-m", module, *places, *_of_figures(overrides)])
-
-
-def _of_figures(overrides: Sequence[str]) -> list[str]:
-    """The overrides on which figures may depend."""
-    return [text for text in overrides if text.partition("=")[0].partition(".")[0] not in OF_THE_COMMAND]
+    return shlex.join(["python", "-m", module, *places, *without(overrides, OF_THE_COMMAND)])
 
 
 def _loading(name: str, composer: Composer) -> str:

@@ -7,9 +7,8 @@
 The page is `explore_dir`/index.html.
 """
 
-from pathlib import Path
-
 from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.folders import folder
 from experiments.errors import UserError
 from experiments.store.whole_files import put
 from scripts.explore.explorer import explorer
@@ -22,15 +21,15 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:
         return
-    folder = Path(command.config.explore_dir)
+    explore = folder(command.config, "explore_dir")
     text, collection = explorer(command)
     try:
-        put(folder / "index.html", text.encode())
+        put(explore / "index.html", text.encode())
     except OSError as error:
-        raise UserError(f"explore_dir={folder}: cannot be written: {error.strerror}") from error
+        raise UserError(f"explore_dir={explore}: cannot be written: {error.strerror}") from error
     lacking = f", {collection.missing} cells of experiments are not stored" if collection.missing else ""
     old = f", {collection.outdated} stored cells of older code are left out" if collection.outdated else ""
-    print(f"{folder / 'index.html'} ({len(text.encode()) / 1e6:.2f} MB, {len(collection.cells)} cells{lacking}{old})")
+    print(f"{explore / 'index.html'} ({len(text.encode()) / 1e6:.2f} MB, {len(collection.cells)} cells{lacking}{old})")
 
 
 if __name__ == "__main__":

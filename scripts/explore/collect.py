@@ -7,9 +7,11 @@ from typing import Any
 
 from experiments.cells import Cell
 from experiments.claims import Results, written
-from experiments.config.command_line import CommandLine, named_experiment
+from experiments.config.command_line import CommandLine
+from experiments.config.folders import folder, published_folder
+from experiments.config.overrides import named_experiment
 from experiments.config.papers import colours
-from experiments.config.plan import folder, plan, published_folder
+from experiments.config.plan import plan
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import error_of_each

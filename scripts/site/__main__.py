@@ -28,6 +28,7 @@ from sphinx.cmd.build import main as sphinx_build
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
+from experiments.config.folders import folder
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
 from scripts.exhibits.collect import Collected, collected_for_pages
@@ -71,7 +72,7 @@ def main() -> None:
     if not command.jobs:
         return
     strict, names = flag(command.config, "strict"), chosen_kinds(command)
-    site = Path(command.config.site_dir).resolve()
+    site = folder(command.config, "site_dir").resolve()
     build = site.parent / "scratch" / "site"
     try:
         site.mkdir(parents=True, exist_ok=True)

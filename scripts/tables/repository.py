@@ -3,8 +3,9 @@
 from experiments.audit.table import stored_audits
 from experiments.claims.files import claims
 from experiments.config.compose import Composer
+from experiments.config.folders import RESULTS
 from experiments.config.papers import papers
-from experiments.store import RESULTS, Store
+from experiments.store import Store
 from scripts.tables.table import Table
 
 ATLAS = "atlas"  # has a file like those of papers

@@ -20,7 +20,8 @@ from bandits.learner import Learner
 from experiments.cells import KINDS, QUANTITIES
 from experiments.claims.files import FORMS
 from experiments.config.build import build
-from experiments.config.compose import CONF, PARTS, REPOSITORY, Composer
+from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.config.overrides import PARTS
 from scripts.drawing.kinds import NAMES
 from scripts.pages.tables import Column, PageTable, TableEntry
 from scripts.pages.text import comment_of

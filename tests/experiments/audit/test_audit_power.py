@@ -24,7 +24,8 @@ from experiments.audit import power, reaction
 from experiments.audit.power import Audit, playable
 from experiments.audit.rows import audit, chosen_horizon, with_verdicts
 from experiments.config.build import build
-from experiments.config.compose import PARTS, Composer
+from experiments.config.compose import Composer
+from experiments.config.overrides import PARTS
 
 KEYS = OmegaConf.create({"level": None, "arms": 2, "convention": "stream", "domain": None, "failure": 1e-6, "runs": 0})
 COMPOSER = Composer()

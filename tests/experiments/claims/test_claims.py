@@ -18,7 +18,7 @@ from bandits.policies.ucb import UCB1
 from experiments import intervals
 from experiments.cells.exact import ExactCell
 from experiments.claims import __main__
-from experiments.config.compose import GROUPS
+from experiments.config.overrides import GROUPS
 from experiments.errors import UserError
 from experiments.store.stored import Stored
 from tests.experiments.claims.made_up import FAILING, HORIZON, PASSING, measured, outcome, stopped, verdict

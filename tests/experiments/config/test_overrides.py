@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from experiments.config import compose
 from experiments.config.command_line import jobs_of, read_command_line
-from experiments.config.compose import GROUPS, REPOSITORY, Composer, parsed
+from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.overrides import GROUPS, parsed
 from experiments.config.plan import plan
 from experiments.errors import UserError
 

@@ -6,7 +6,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.config.compose import REPOSITORY, Composer, merged_keys, resolved, with_value
-from experiments.config.plan import PARTS, _settings, plan
+from experiments.config.overrides import PARTS
+from experiments.config.plan import _settings, plan
 from experiments.errors import UserError
 
 KEYS = {

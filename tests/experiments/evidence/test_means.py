@@ -11,8 +11,9 @@ from bandits.policies.batched_index import DPIMED, DPKLUCB, ZCDPKLUCB, AdaPKLUCB
 from experiments.cells.regret import RegretCell
 from experiments.cells.weighted import WeightedCell, weighted_of
 from experiments.claims.results import CannotJudgeError, values_for_mean
+from experiments.config.folders import RESULTS
 from experiments.evidence.means import Method, mean_of, top_share
-from experiments.store import RESULTS, Store
+from experiments.store import Store
 from experiments.store.stored import Stored
 
 

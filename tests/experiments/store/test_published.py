@@ -6,8 +6,9 @@ import pytest
 
 from experiments import load
 from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.folders import RESULTS, RUNS
 from experiments.config.plan import plan
-from experiments.store import RESULTS, RUNS, Store, stored_cells
+from experiments.store import Store, stored_cells
 
 SMALL = ("instance=c1", "instance.arms=2", "horizon=1e3", "runner.workers=1")
 

@@ -15,9 +15,10 @@ from bandits.environments.bernoulli import C1
 from experiments import UserError, load, load_pulls
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
+from experiments.config.folders import RESULTS
 from experiments.config.plan import plan
 from experiments.simulate import look_up, run_jobs
-from experiments.store import RESULTS, Store
+from experiments.store import Store
 from experiments.store.place import files_in
 from experiments.store.results_file import read_file, write_file
 from experiments.upkeep import verify
