@@ -38,20 +38,19 @@ from experiments.config.command_line import CommandLine, exit_on_user_error, rea
 from experiments.config.folders import folder
 from experiments.config.overrides import named_experiment
 from experiments.errors import UserError, flag
-from scripts.drawing.figure import draw, drawing_of_plan, figure_name, output_of, why
+from scripts.drawing.figure import drawing_of_plan, figure_name, output_of, why
 from scripts.drawing.fresh import (
     CommandInputs,
     Digests,
-    Drawn,
-    digest_of_files,
+    FigureCache,
     digest_of_plan,
+    draw_if_changed,
     overrides_as_text,
     own_files_of,
 )
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan
-    from experiments.store.stored import Cells
 
 LISTS = ("figure.format",)  # keys whose values with commas are one list
 
@@ -81,8 +80,8 @@ class Made:
     problem: UserError | None = None
 
 
-def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
-    """Find the cells of a job, and draw its figure unless it was `drawn` from the same inputs; `again` draws it anyway.
+def _figure_of_job(planned: "Plan", cache: FigureCache, again: bool, may_lack: bool) -> Made:
+    """Find the cells of a job, and draw its figure unless the `cache` has it from the same inputs, or `again`.
 
     If it `may_lack` cells, missing or damaged ones set `lacks` in the result; else missing ones raise `UserError`.
     """
@@ -100,29 +99,22 @@ def _make(planned: "Plan", drawn: Drawn, again: bool, may_lack: bool) -> Made:
     if not made.figure:
         return made
     inputs = digest_of_plan(planned, places)
-    if not again and (same := drawn.made_from(made.name, inputs)):
+    if not again and (same := cache.made_from(made.name, inputs)):
         return replace(made, digests=same)
     try:
         stored = read_cells(planned, places)
     except UserError as damage:
         return replace(made, lacks=True) if may_lack else replace(made, problem=damage)
     try:
-        digests, paths = _draw(planned, stored, inputs, drawn, again)
+        drawing = drawing_of_plan(planned, stored)
+        assert drawing is not None
+        digests, paths = draw_if_changed(planned, inputs, drawing, output_of(planned), cache, again)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, planned.composed, planned.composer)))
     return replace(made, digests=digests, paths=paths)
 
 
-def _draw(planned: "Plan", stored: "Cells", inputs: str, drawn: Drawn, again: bool) -> tuple[Digests, list[str]]:
-    """Describe a figure, and draw it if it looks different from what was `drawn`, or `again`; its hashes and files."""
-    drawing = drawing_of_plan(planned, stored)
-    assert drawing is not None
-    digests = Digests(inputs, digest_of_files(planned, drawing), output_of(planned).formats)
-    looks_the_same = drawn.shows(figure_name(planned), digests.drawing)
-    return digests, [] if looks_the_same and not again else draw(planned, drawing)
-
-
-def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
+def make_all(command: CommandLine, cache: FigureCache) -> CommandInputs:
     """Draw the figures that are not up to date, and print a line for each; returns what the command depends on.
 
     Exits with code 2 if some figure cannot be drawn, after all others are drawn. Raises `UserError`, without those that
@@ -130,32 +122,32 @@ def make_all(command: CommandLine, drawn: Drawn) -> CommandInputs:
     """
     again, complete_first = flag(command.config, "redraw"), flag(command.config, "complete")
     plans = command.plans()
-    made = _each(plans, command.workers, drawn, again, may_lack=complete_first)
+    made = _each(plans, command.workers, cache, again, may_lack=complete_first)
     if lacking := [planned for planned, outcome in zip(plans, made, strict=True) if outcome.lacks]:
         _complete(lacking)
-        completed = iter(_each(lacking, command.workers, drawn, again, may_lack=False))
+        completed = iter(_each(lacking, command.workers, cache, again, may_lack=False))
         made = [next(completed) if outcome.lacks else outcome for outcome in made]
     if fresh := [outcome.name for outcome in made if outcome.figure and not (outcome.paths or outcome.problem)]:
-        print(_skipped(fresh, drawn.folder))
+        print(_skipped(fresh, cache.folder))
     if any(outcome.problem for outcome in made):
         sys.exit(2)
     results, files = ({name for outcome in made for name in getattr(outcome, what)} for what in ("results", "files"))
     return CommandInputs([outcome.name for outcome in made if outcome.figure], sorted(results), sorted(files))
 
 
-def _each(plans: Sequence["Plan"], workers: int, drawn: Drawn, again: bool, may_lack: bool) -> list[Made]:
+def _each(plans: Sequence["Plan"], workers: int, cache: FigureCache, again: bool, may_lack: bool) -> list[Made]:
     """Make the figure of each plan, and print its result as soon as it is there. Raises `UserError`."""
     from experiments.own_code.fan_out import delayed, results
 
     workers = 1 if len(plans) == 1 else workers
-    before = replace(drawn, figures=dict(drawn.figures))  # `drawn` changes meanwhile
-    calls = [delayed(_make)(planned, before, again, may_lack) for planned in plans]
+    before = replace(cache, figures=dict(cache.figures))  # `cache` changes meanwhile
+    calls = [delayed(_figure_of_job)(planned, before, again, may_lack) for planned in plans]
     made = []
     with closing(results(calls, workers, batch_size=1)) as jobs:
         for outcome in jobs:
             _say(outcome)
             if outcome.digests:
-                drawn.figures[outcome.name] = outcome.digests
+                cache.figures[outcome.name] = outcome.digests
             made.append(outcome)
     return made
 
@@ -192,16 +184,16 @@ def main() -> None:
     command = command.of_experiments()
     _require_once(command)
     config: DictConfig = command.config
-    drawn = Drawn.read(folder(config, "figures_dir"))
+    cache = FigureCache.read(folder(config, "figures_dir"))
     request = overrides_as_text(command.jobs)
-    names = None if flag(config, "redraw") else drawn.nothing_changed(request, command.config_dirs)
+    names = None if flag(config, "redraw") else cache.figures_if_unchanged(request, command.config_dirs)
     if names is not None:
-        print(_skipped(names, drawn.folder))
+        print(_skipped(names, cache.folder))
         return
     try:
-        drawn.remember(request, make_all(command, drawn), command.config_dirs)
+        cache.remember(request, make_all(command, cache), command.config_dirs)
     finally:
-        drawn.keep()
+        cache.keep()
 
 
 def _require_once(command: CommandLine) -> None:

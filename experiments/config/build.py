@@ -15,6 +15,7 @@ from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
 from experiments.config.compose import Keys, followed_reference, node_at, resolved
+from experiments.config.yaml_files import read_yaml
 from experiments.errors import UserError, nearest, shown, truth, whole_number
 from experiments.own_code.user_code import blamed, in_words, refusal
 
@@ -114,7 +115,7 @@ def _places(node: Keys, group: str) -> dict[str, str]:
 def mapping_in(file: Path, keys: str) -> dict[str, Any]:
     """The keys and values of a YAML file that has `keys`, as a message says them. Raises `UserError` that names it."""
     try:
-        keys_and_values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        keys_and_values = read_yaml(file)
     except yaml.YAMLError as error:
         raise UserError(f"{file}: {' '.join(str(error).split())}") from None
     if not isinstance(keys_and_values, dict):

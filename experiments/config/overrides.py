@@ -1,7 +1,7 @@
 """Overrides as they are typed in the shell: read in Hydra's grammar, chosen by their keys, and put in quotes."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import RLock
@@ -106,14 +106,12 @@ def search_path(words: Iterable[str]) -> list[str]:
     return folders
 
 
-def key_of(override: str) -> str:
-    """The whole key of an override: `policy.epsilon` of `policy.epsilon=1`, `experiment` of `+experiment=NAME`."""
-    return override.partition("=")[0].lstrip("+")
-
-
-def without(overrides: Iterable[str], keys: Collection[str]) -> list[str]:
+def without(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
     """The overrides that set none of the `keys`, nor a part of them as runner.workers is of runner."""
-    return [text for text in overrides if not {key_of(text), key_of(text).partition(".")[0]}.intersection(keys)]
+    own = (text.partition("=")[0].lstrip("+") for text in overrides)
+    return [
+        text for text, key in zip(overrides, own, strict=True) if not {key, key.partition(".")[0]}.intersection(keys)
+    ]
 
 
 def named_experiment(overrides: Iterable[str]) -> str | None:

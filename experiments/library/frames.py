@@ -296,7 +296,7 @@ def _require_one_code(cells: Iterable[Copy]) -> None:
 
 
 def _kept(rows: dict[str, Any], filters: dict[str, Any], seen: dict[str, set[Any]]) -> dict[str, Any]:
-    """The rows that pass `filters`; adds the values of the filtered columns to `found`."""
+    """The rows that pass `filters`; adds the values of the filtered columns to `seen`."""
     for name, wanted in filters.items():
         values = np.unique(rows[name]).tolist()
         seen[name].update(values)

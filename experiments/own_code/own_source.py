@@ -115,7 +115,10 @@ def require_unchanged(before: Folders) -> None:
 
 
 def mark(written: Iterable[Path]) -> None:
-    """Note in folders inside the user's, if they exist, that commands write them, for those that do not name them."""
+    """Put the file `MARK` into each written folder that lies in a folder of the user.
+
+    Later commands that do not name such a folder then know that commands write there.
+    """
     for folder in {place.resolve() for place in written} - _STATE.trusted:
         if is_trusted([folder]) and folder.is_dir() and not (folder / MARK).exists() and os.access(folder, os.W_OK):
             (folder / MARK).write_text("Commands write this folder: no class depends on it, see docs/your_own.md.\n")

@@ -87,10 +87,10 @@ class CellJob:
         count, took = len(self.blocks[-1].numbers), float(self.blocks[-1].seconds.sum())
         return max(1, min(2 * count, int(SECONDS * count / max(took, 1e-9))))
 
-    def stored_now(self) -> Stored | None:
-        """The first replications, as far as they are stored, begun or simulated, with a footer that has their origins.
+    def joined_so_far(self) -> Stored | None:
+        """The replications that are stored, begun and simulated, up to the first that is missing, as one `Stored`.
 
-        None if there are none.
+        None if there are none. The footer has the origins of all.
         """
         cell, kept = self.cell, self._kept
         blocks = list(self._consecutive())

@@ -130,8 +130,9 @@ def processes_for(workers: int) -> int:
 class Processes(ByBlocks):
     """Processes of this machine, started by loky.
 
-    With one worker it is this process, with several it is for `SOON`, as what takes a second does not pay for starting
-    them; if it may be (`here`), and but for classes of the user, which may end their process.
+    With one worker, tasks run in this process. With several, they run in this process for the first `SOON` seconds,
+    because it takes longer to start processes. Two exceptions use other processes from the start: if `here` is false,
+    and for a class of the user, which may end its process.
     """
 
     killed = (BrokenProcessPool,)

@@ -148,7 +148,7 @@ class Sweep:
 
     def _save(self, job: CellJob) -> None:
         """Save what was simulated of a cell that is not complete."""
-        stored = job.stored_now()
+        stored = job.joined_so_far()
         if stored and stored.replications > job.kept_until:
             with self._store.writing():
                 write_file(self._begun.path(job.cell), stored)
@@ -156,7 +156,7 @@ class Sweep:
     def _finish(self, job: CellJob) -> None:
         """Store a complete cell; one with a class of the user fails if its second play gives other numbers."""
         key = job.cell.key
-        stored = job.stored_now()
+        stored = job.joined_so_far()
         assert stored is not None
         if job.cell.own:
             numbers = range(job.stored_until, stored.replications)

@@ -25,8 +25,9 @@ class Replications:
     Attributes
     ----------
     rows: an array for each of the cell's `fields`, whose first axis is the replication.
-    footer: metadata and provenance of the cell, see `experiments.simulate.block.footer_of_block` and
-        `experiments.simulate.CellJob.stored_now`.
+    footer: metadata of the cell. Of a file: record, key, identity, revisions, columns, caveats, source (the digest of a
+        user's class), config, seed_entropy and runs (where and when its replications were simulated). Of a block that
+        was just simulated: record, key, columns and origin.
     log: `replication`, the number of each, if they are not 0, 1, ..., and the processor `seconds` that each took, if it
         is not stored yet.
     """
@@ -120,11 +121,10 @@ class Stored(Replications):
         return self.measure(self.cell.headline).astype(float)
 
     @cached_property
-    def in_turn(self) -> float | None:
-        """Regret of pulling all arms in turn, for a cell whose regret says which arm comes first, and nothing else.
+    def start_phase_regret(self) -> float | None:
+        """If all steps are a start phase, in which all arms are pulled in turn: horizon times the mean gap. Else None.
 
-        That is one whose start phase was never left: the best arm comes first on most instances, so that its stored
-        regret can be 0. None for all other cells.
+        The stored regret of such a cell depends on the order of the arms alone, and can be 0.
         """
         cell = self.cell
         if not isinstance(cell.instance, Instance) or cell.policy.fixed_steps(cell.arms, cell.horizon) < cell.horizon:

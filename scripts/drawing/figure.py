@@ -63,13 +63,13 @@ def why(error: Exception, composed: Composed, composer: Composer) -> str:
     return " ".join(message.split())
 
 
-def draw(plan: "Plan", drawing: "Drawing") -> list[str]:
+def draw(plan: "Plan", drawing: "Drawing", output: Output) -> list[str]:
     """Write the files of the figure of a planned experiment; returns their paths. Raises `UserError`."""
     from scripts.drawing.render import save
 
     figures = folder(plan.config, "figures_dir")
     try:
-        return save(drawing, figures / figure_name(plan), drawing_command(plan), output_of(plan))
+        return save(drawing, figures / figure_name(plan), drawing_command(plan), output)
     except OSError as error:
         raise UserError(f"figures_dir={figures}: cannot be written: {error.strerror}") from error
 

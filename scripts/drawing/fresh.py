@@ -24,9 +24,9 @@ from experiments.config.compose import CONF, REPOSITORY
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.whole_files import put
-from scripts.drawing.figure import drawing_command, figure_of, output_of
+from scripts.drawing.figure import draw, drawing_command, figure_name, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
-from scripts.drawing.output import FORMATS
+from scripts.drawing.output import FORMATS, Output
 
 if TYPE_CHECKING:
     from experiments.cells import Cell
@@ -58,7 +58,7 @@ class Digests(NamedTuple):
 
 
 @dataclass
-class Drawn:
+class FigureCache:
     """The cache of a folder of figures: the hashes of each figure, and a hash of the inputs of each command."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Drawn:
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path) -> "Drawn":
+    def read(cls, folder: Path) -> "FigureCache":
         """The cache in `folder`; empty if there is none, or if it cannot be read."""
         try:
             note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
@@ -98,7 +98,7 @@ class Drawn:
         """Whether the files of the figure exist and show the drawing with this hash."""
         return name in self.figures and self.figures[name].drawing == drawing and self._exists(name)
 
-    def nothing_changed(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
+    def figures_if_unchanged(self, command: str, config_dirs: Iterable[Path]) -> list[str] | None:
         """The figures of `command` if all are up to date, else None."""
         try:
             drawn = self.commands[command]
@@ -137,9 +137,16 @@ def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:
     return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
 
 
-def digest_of_files(plan: "Plan", drawing: "Drawing") -> str:
-    """The hash of what the files of a planned figure show, see `digest_of_drawing`."""
-    return digest_of_drawing(drawing, f"{drawing_command(plan)} {_written(plan)}")
+def draw_if_changed(
+    plan: "Plan", inputs: str, drawing: "Drawing", output: Output, cache: FigureCache, again: bool = False
+) -> tuple[Digests, list[str]]:
+    """Draw a planned figure if it looks different from when it was drawn, or `again`; its hashes and written files.
+
+    `inputs` is the hash of its inputs. Raises `UserError`.
+    """
+    digests = Digests(inputs, digest_of_drawing(drawing, f"{drawing_command(plan)} {output}"), output.formats)
+    changed = again or not cache.shows(figure_name(plan), digests.drawing)
+    return digests, draw(plan, drawing, output) if changed else []
 
 
 def _figure(plan: "Plan") -> dict[str, Any]:

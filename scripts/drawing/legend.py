@@ -30,22 +30,22 @@ class Entry:
 
     Attributes
     ----------
-    number: index of the label among those of its colour; it gives dashes and marker.
-    place: index of the label among all labels.
+    within_colour: index of the label among those of its colour; it gives dashes and marker.
+    among_all: index of the label among all labels.
     """
 
     label: str
     colour: str
-    number: int
-    place: int
+    within_colour: int
+    among_all: int
 
     @property
     def dashes(self) -> Dashes:
-        return dashes(self.number)
+        return dashes(self.within_colour)
 
     @property
     def marker(self) -> str:
-        return marker(self.number)
+        return marker(self.within_colour)
 
 
 def legend(
@@ -72,10 +72,10 @@ def legend(
     assigned = colours_of((stored.cell.policy for stored in cells), colours)
     entries: dict[str, Entry] = {}
     for stored in cells:
-        label, colour = labels[stored.cell.key], assigned[word_of(stored.cell.policy)]
+        label, colour = labels[stored.cell.key], assigned[colour_key(stored.cell.policy)]
         if label not in entries:
             number = sum(other.colour == colour for other in entries.values())
-            entries[label] = Entry(label, colour, number, place=len(entries))
+            entries[label] = Entry(label, colour, number, among_all=len(entries))
     return {stored.cell.key: entries[labels[stored.cell.key]] for stored in cells}
 
 
@@ -170,19 +170,19 @@ def marker(number: int) -> str:
     return FIRST_MARKERS[number] if number < len(FIRST_MARKERS) else f"${number + 1}$"
 
 
-def word_of(policy: Learner[Any]) -> str:
+def colour_key(policy: Learner[Any]) -> str:
     """The key of a colour: the name of the policy, and its noise if it has such a parameter."""
     return f"{policy.name} {vars(policy).get('noise', '')}".strip()
 
 
 def colours_of(policies: Iterable[Learner[Any]], given: Mapping[str, str]) -> dict[str, str]:
-    """The colour for the key (`word_of`) of each of the `policies`: the `given` colour, else the first unused one.
+    """The colour for the key (`colour_key`) of each of the `policies`: the `given` colour, else the first unused one.
 
     A policy without privacy is grey. Of policies with the same given colour, as papers set them, those after the first
     get another one of the palette while there is one. All other unknown policies get different colours: after the
     palette come further hues, each far from those before.
     """
-    words = {word_of(policy): policy.guarantee.private for policy in policies}
+    words = {colour_key(policy): policy.guarantee.private for policy in policies}
     colours = {word: given.get(word, "") if private else COUNTERPART_COLOUR for word, private in words.items()}
     free = [colour for colour in PALETTE if colour.lower() not in {used.lower() for used in colours.values()}]
     first: dict[str, str] = {}

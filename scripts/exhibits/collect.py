@@ -12,7 +12,7 @@ from experiments.config.papers import papers
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
-from scripts.drawing.fresh import Drawn
+from scripts.drawing.fresh import FigureCache
 from scripts.exhibits.claims import JudgedClaims, Ledger
 from scripts.exhibits.exhibit import Exhibit, Reading, exhibit_of, of_claims
 
@@ -41,7 +41,7 @@ def collected_for_pages(command: CommandLine) -> Collected:
     else those of their papers. Raises `UserError`.
     """
     jobs = jobs_on_page(command)
-    drawn = Drawn.read(folder(command.config, "figures_dir"))
+    cache = FigureCache.read(folder(command.config, "figures_dir"))
     of_papers: dict[str, list[list[str]]] = {}
     for name, job in jobs.items():
         of_papers.setdefault(name.partition("/")[0], []).append(job)
@@ -52,7 +52,7 @@ def collected_for_pages(command: CommandLine) -> Collected:
     for paper in sorted(claims_of, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
         of_paper = claims_of[paper]
         stored = Results(command.composer, overrides, {key: of_file[key] for key in of_file if key[0] == paper})
-        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, stored, drawn))
+        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, stored, cache))
     workers = 1 if len(jobs) == 1 else command.workers
     exhibits = dict.fromkeys(jobs, Exhibit("", ""))
     verdicts: list[ClaimVerdict] = []
@@ -64,8 +64,8 @@ def collected_for_pages(command: CommandLine) -> Collected:
         for item in made:
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
-            drawn.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
-            drawn.keep()  # what was drawn counts, even if the command is interrupted
+            cache.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
+            cache.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong
     return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong))
@@ -76,10 +76,10 @@ def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
     return list(dict.fromkeys([*of_papers, *(claim.paper for claim in ledger.claims)]))
 
 
-def part_of(jobs: Sequence[list[str]], of_paper: Sequence[Claim], stored: Results, drawn: Drawn) -> Part:
+def part_of(jobs: Sequence[list[str]], of_paper: Sequence[Claim], stored: Results, cache: FigureCache) -> Part:
     """The exhibits of the experiments of a paper, and the verdicts on its claims."""
     reading = Reading(stored)
-    exhibits = [exhibit_of(job, stored.composer, drawn, reading) for job in jobs]
+    exhibits = [exhibit_of(job, stored.composer, cache, reading) for job in jobs]
     wrong: list[str] = []
     return Part(exhibits, list(judge_claims(of_paper, reading.results, wrong)), wrong)
 

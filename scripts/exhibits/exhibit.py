@@ -17,9 +17,10 @@ from experiments.errors import UserError
 from experiments.store import NotStoredError, places_of_plan, read_cells
 from experiments.store.place import Place
 from experiments.store.stored import Cells
-from scripts.drawing.drawing import Drawing, without_mathtext
-from scripts.drawing.figure import draw, drawing_of_plan, figure_of, why
-from scripts.drawing.fresh import Digests, Drawn, digest_of_files, digest_of_plan
+from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.figure import drawing_of_plan, figure_of, output_of, why
+from scripts.drawing.fresh import Digests, FigureCache, digest_of_plan, draw_if_changed
+from scripts.drawing.output import FORMATS
 from scripts.exhibits.captions import Printed, caption, drawn_cells, printed_of
 from scripts.exhibits.pictures import PagePicture, picture_of
 from scripts.pages.text import comment_of, slug, without_places
@@ -106,7 +107,7 @@ def of_claims(overrides: Sequence[str]) -> list[str]:
     return without(overrides, OF_THE_PAGE)
 
 
-def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, reading: Reading) -> Exhibit:
+def exhibit_of(overrides: Sequence[str], composer: Composer, cache: FigureCache, reading: Reading) -> Exhibit:
     """The experiment that `overrides` name; with a gap if results are missing or it has an error.
 
     A figure that is not up to date is drawn. An error of one experiment becomes a gap, so that the others are shown.
@@ -125,7 +126,7 @@ def exhibit_of(overrides: Sequence[str], composer: Composer, drawn: Drawn, readi
     try:
         exhibit = replace(exhibit, printed=printed_of(composed))
         planned = plan([without(overrides, OF_THE_COMMAND)], composer)[0]
-        return _filled(exhibit, planned, drawn, reading)
+        return _filled(exhibit, planned, cache, reading)
     except NotStoredError as error:
         return _gap(exhibit, str(error).partition("; run: ")[0], run)
     except Exception as error:  # any error of a user's policy or bound
@@ -144,7 +145,7 @@ def _title(composed: Composed) -> str:
         return ""
 
 
-def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading) -> Exhibit:
+def _filled(exhibit: Exhibit, planned: Plan, cache: FigureCache, reading: Reading) -> Exhibit:
     """The exhibit with caption and figure from stored results. Raises `UserError`, `OSError`."""
     places, cells = reading.of(planned)
     drawing = drawing_of_plan(planned, cells)
@@ -155,18 +156,12 @@ def _filled(exhibit: Exhibit, planned: Plan, drawn: Drawn, reading: Reading) -> 
     )
     if drawing is None:
         return exhibit
-    digests = _drawn_now(exhibit, planned, places, drawing, drawn)
-    stem = drawn.folder / exhibit.name
+    output = output_of(planned)
+    output = replace(output, formats=tuple(dict.fromkeys((*output.formats, *FORMATS))))  # a page shows these, not pgf
+    digests, _ = draw_if_changed(planned, digest_of_plan(planned, places), drawing, output, cache)
+    stem = cache.folder / exhibit.name
     picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words)
     return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digests=digests)
-
-
-def _drawn_now(exhibit: Exhibit, planned: Plan, places: Sequence[Place], drawing: Drawing, drawn: Drawn) -> Digests:
-    """The hashes of the figure, which is drawn again if it looks different from when it was drawn."""
-    digests = Digests(digest_of_plan(planned, places), digest_of_files(planned, drawing))
-    if not drawn.shows(exhibit.name, digests.drawing):
-        draw(planned, drawing)
-    return digests
 
 
 def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:

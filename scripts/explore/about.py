@@ -14,7 +14,7 @@ from experiments.cells import Cell
 from experiments.cells.base import parameters_of
 from scripts.drawing import words
 from scripts.drawing.drawing import without_mathtext
-from scripts.drawing.legend import word_of
+from scripts.drawing.legend import colour_key
 from scripts.drawing.numbers import parameter
 from scripts.drawing.spec import SYMBOLS
 
@@ -74,7 +74,7 @@ def about_cell(cell: Cell) -> About:
         label=without_mathtext(words.name(policy)),
         legend=without_mathtext(words.legend_name(policy)),
         variant=json.dumps([policy.name, plain(own)]),
-        colour=word_of(policy),
+        colour=colour_key(policy),
         citation=policy.citation,
         guarantee=policy.guarantee,
         columns=plain(cell.columns),

@@ -30,8 +30,8 @@ class Summary:
 
     Attributes
     ----------
-    final: of the headline: mean, deviation and `QUANTILES`, shape (5,). Of a mean that rests on weighted runs, the
-        deviation is that of as many values as there are runs whose Student interval is its interval.
+    final: of the headline: mean, deviation and `QUANTILES`, shape (5,). If the mean rests on weighted runs, the
+        deviation is chosen so that Student's interval for this number of runs is the interval of the mean.
     method: what the mean rests on.
     doubt: why the mean is not to be trusted; empty if it is.
     standing: what decides contests; None if smaller headlines are not better.

@@ -110,8 +110,8 @@ class Spec:
 
 
 def _own_colour(entry: Entry) -> Entry:
-    number, colour = divmod(entry.place, len(PALETTE))
-    return replace(entry, colour=PALETTE[colour], number=number)
+    number, colour = divmod(entry.among_all, len(PALETTE))
+    return replace(entry, colour=PALETTE[colour], within_colour=number)
 
 
 class _Curve(NamedTuple):
@@ -182,7 +182,7 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
     values = [_rare(stored, spec.value, own) for stored, own in zip(ordered, values, strict=True)]
     estimates = [intervals.estimate(of_cell, 0.05) for of_cell in values]
     if spec.in_turn and spec.value == "regret":
-        in_turn = [stored.in_turn for stored in ordered]
+        in_turn = [stored.start_phase_regret for stored in ordered]
         estimates = [
             estimate if level is None else intervals.exactly(level)
             for estimate, level in zip(estimates, in_turn, strict=True)
@@ -284,7 +284,7 @@ def _marks(points: Mapping[_Curve, Points], entry: Entry, middle: int) -> list[S
     marks = [] if exact is None else [Series(exact.x, exact.mean, look, entry.label)]
     if simulated is not None:
         beside = replace(look, marker=entry.marker, marker_size=3, dashes="none" if exact is not None else look.dashes)
-        aside = 1.05 ** (entry.place - middle) if simulated.share else 1.0  # shares often coincide at 0
+        aside = 1.05 ** (entry.among_all - middle) if simulated.share else 1.0  # shares often coincide at 0
         own = "" if exact is not None else entry.label
         marks.append(Series(simulated.x * aside, simulated.mean, beside, own, simulated.low, simulated.high))
     return marks
@@ -340,7 +340,7 @@ def _caveats(cells: Cells, spec: Spec) -> list[str]:
     others: Counter[str] = Counter()
     for stored in cells:
         label = words.name(stored.cell.policy)
-        if stored.in_turn is not None:
+        if stored.start_phase_regret is not None:
             never[label] += 1
         else:
             others.update(f"{label}: {caveat}" for caveat in stored.cell.caveats)

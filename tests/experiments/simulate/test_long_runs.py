@@ -126,13 +126,13 @@ def test_a_block_takes_about_two_seconds_or_is_one_replication():
 def begin(store, replications, cell=CELL):
     """Leave the first replications of a cell as a run that was stopped does."""
     job = CellJob(Request(cell, replications + 1, {}), None, blocks=[simulate_block(cell, 0, replications)])
-    write_file(begun_in(store).path(cell), job.stored_now())
+    write_file(begun_in(store).path(cell), job.joined_so_far())
 
 
 def test_blocks_of_other_code_are_recorded_as_such():
     blocks = [simulate_block(CELL, start, start + 4) for start in (8, 0, 4)]  # in the order in which they finish
     blocks[2] = replace(blocks[2], footer={**blocks[2].footer, "origin": {"commit": "before"}})
-    runs = CellJob(Request(CELL, 12, {}), None, blocks=blocks).stored_now().footer["runs"]
+    runs = CellJob(Request(CELL, 12, {}), None, blocks=blocks).joined_so_far().footer["runs"]
     assert [run["replications"] for run in runs] == [[0, 4], [4, 8], [8, 12]]
     assert [run["commit"] == "before" for run in runs] == [False, True, False]
     assert runs[1]["seconds"] == pytest.approx(blocks[2].seconds.sum())
@@ -142,8 +142,8 @@ def test_replications_behind_one_that_is_missing_are_not_saved():
     job = CellJob(
         Request(CELL, 12, {}), None, blocks=[simulate_block(CELL, start, start + 2) for start in (4, 0, 8, 2)]
     )
-    assert (job.left, job.stored_now().replications) == (4, 6)
-    assert CellJob(Request(CELL, 2, {}), None, blocks=[simulate_block(CELL, 1, 2)]).stored_now() is None
+    assert (job.left, job.joined_so_far().replications) == (4, 6)
+    assert CellJob(Request(CELL, 2, {}), None, blocks=[simulate_block(CELL, 1, 2)]).joined_so_far() is None
 
 
 @pytest.mark.parametrize(("stored", "begun", "left"), [(0, 5, 4), (3, 5, 4), (5, 3, 4), (0, 12, 0)])

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from scripts.drawing.citation import own_entry
+from scripts.drawing.output import read_output
 from scripts.figures import main
 
 FIGURE = ("+experiment=sajed2019/fig01", "policy=dp_se")
@@ -61,3 +62,11 @@ def test_wrong_keys_are_one_line(draw, word, message):
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_numbers_of_a_style_are_those_of_configs(tmp_path):
+    """`3e0` is a number for Hydra and a text for a plain reader of YAML."""
+    (tmp_path / "mine" / "style").mkdir(parents=True)
+    (tmp_path / "mine" / "style" / "wide.yaml").write_text("{column: 3e0, text: 6.5}\n")
+    output = read_output({"width": "column", "style": "wide"}, [tmp_path / "mine"])
+    assert output.width == 3

@@ -20,13 +20,14 @@ from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Drawing
+from scripts.drawing.fresh import FigureCache
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
 from scripts.exhibits import claims, pictures
 from scripts.exhibits.captions import caption, drawn_cells
 from scripts.exhibits.claims import BADGES, JudgedClaims, Ledger
 from scripts.exhibits.collect import jobs_on_page
-from scripts.exhibits.exhibit import Exhibit
+from scripts.exhibits.exhibit import Exhibit, Reading, exhibit_of
 from scripts.exhibits.pictures import picture_of
 from scripts.pages.audits import audit_table
 from scripts.pages.tables import TableEntry
@@ -232,3 +233,14 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
 
 def test_no_sign_of_a_text_has_a_meaning_in_markdown():
     assert literal("a_b *c*\n- <i>d</i> 5 %") == r"a\_b \*c\* \- \<i\>d\<\/i\> 5 \%"
+
+
+@pytest.mark.slow
+def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
+    composer, name = Composer(), "sajed2019/fig03"
+    job = [f"+experiment={name}", f"figures_dir={tmp_path}", "figure.format=[svg]"]
+    for _ in range(2):  # drawn, and up to date
+        exhibit = exhibit_of(job, composer, FigureCache.read(tmp_path), Reading(Results(composer)))
+        assert exhibit.gap is None
+        assert {file.suffix for file in (tmp_path / "sajed2019").iterdir()} == {".svg", ".png", ".pdf"}
