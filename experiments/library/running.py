@@ -22,12 +22,8 @@ def main() -> None:
     command = read_command_line()
     if not command.jobs:  # --help or --cfg, which has been answered
         return
-    from experiments.simulate.complete import (  # imports all policies; --help need not
-        complete,
-        describe_plans,
-        runner_of,
-        summary_of_plans,
-    )
+    from experiments.library.summary import describe_plans, summary_of_plans  # imports all policies; --help need not
+    from experiments.simulate.complete import complete, runner_of
 
     plans = command.plans()
     if flag(command.config, "plan"):

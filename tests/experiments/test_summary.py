@@ -7,7 +7,7 @@ import pytest
 
 from experiments import load  # the printed code calls it
 from experiments.intervals import mean
-from experiments.simulate.complete import MOST, varying
+from experiments.library.summary import MOST, varying
 from experiments.upkeep.command import main as store
 
 WORDS = ("instance=c1", "instance.arms=3", "horizon=300", "runner.workers=1")

@@ -8,7 +8,8 @@ from scipy import stats
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.config.plan import plan
-from experiments.simulate.complete import complete, runner_of, summary_of_plans
+from experiments.library.summary import summary_of_plans
+from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from scripts import figures
 from scripts.drawing import words
