@@ -55,6 +55,7 @@ from omegaconf import OmegaConf
 
 from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow, audit
 from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.overrides import without
 from experiments.errors import UserError
 
 
@@ -77,9 +78,7 @@ def main() -> None:
     command = read_command_line("audit")
     for job in command.jobs:
         about = OmegaConf.create({key: command.value(job, key) for key in AUDIT_KEYS})
-        row = audit(
-            [text for text in job if text.partition("=")[0] not in AUDIT_KEYS], about, command.composer, command.workers
-        )
+        row = audit(without(job, AUDIT_KEYS), about, command.composer, command.workers)
         if row.verdict == NO_PROMISE:
             raise UserError(
                 f"policy={row.policy}: promises nothing; declare a guarantee with a finite epsilon and a scope, "

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from experiments.claims.files import Claim
+from experiments.config.overrides import without
 from experiments.errors import UserError, nearest
 
 CHOOSING = ("paper", "id", "strict", "accept")  # which claims, and what of their verdicts; others are of the cells
 
 
-def overrides_of_cells(job: Sequence[str], without: Sequence[str] = ()) -> list[str]:
-    """The overrides of one job that are about cells and results, but for those of the keys `without`."""
-    return [text for text in job if text.partition("=")[0] not in (*CHOOSING, *without)]
+def overrides_of_cells(job: Sequence[str], other: Sequence[str] = ()) -> list[str]:
+    """The overrides of one job that are about cells and results, but for those of `other` keys."""
+    return without(job, (*CHOOSING, *other))
 
 
 def claims_named(ledger: Sequence[Claim], paper: str | None, name: str | None) -> list[Claim]:
