@@ -11,7 +11,7 @@ from experiments.errors import NotRepeatableError, UserError
 from experiments.simulate.block import Attempted, Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import CellJob, begun_in, look_up
-from experiments.simulate.second_play import Played, SecondPlays, chosen, require_same
+from experiments.simulate.second_play import Again, ask, chosen, require_same, stop
 from experiments.simulate.status import Status
 from experiments.store import Store
 from experiments.store.locks import Locks
@@ -69,8 +69,7 @@ class Sweep:
         self._opened: dict[str, float] = {}  # when
         self._saved: dict[str, float] = {}  # when what was simulated of them was last saved
         self._killers: set[str] = set()  # cells that killed a worker
-        self._second_plays = SecondPlays()
-        self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user
+        self._again: dict[str, Future[Again]] = {}  # second plays of cells with classes of the user
 
     def run(self, jobs: Sequence[CellJob]) -> None:
         """Complete `jobs`: first those that no other process has taken, then those that others did not finish."""
@@ -87,7 +86,7 @@ class Sweep:
             for job in self._open.values():
                 self._save(job)
         self._locks.release_all()
-        self._second_plays.close()
+        stop(self._again.values())
 
     def _round(self, jobs: Sequence[CellJob]) -> list[CellJob]:
         """Complete those of `jobs` that no other process has taken; returns the others."""
@@ -123,7 +122,8 @@ class Sweep:
             self._open[key] = job
             self._opened[key] = self._saved[key] = time.monotonic()
             if job.cell.own:
-                self._asked[key] = self._ask(job)
+                numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
+                self._again[key] = ask(job.cell, job.request.config, numbers)
             if not job.left:
                 self._finish(job)
             for task in job.tasks():
@@ -142,10 +142,6 @@ class Sweep:
             self._save(job)
             self._saved[key] = now
 
-    def _ask(self, job: CellJob) -> "Future[Played]":
-        numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
-        return self._second_plays.ask(job.cell, job.request.config, numbers)
-
     def _save(self, job: CellJob) -> None:
         """Save what was simulated of a cell that is not complete."""
         stored = job.stored_now()
@@ -162,7 +158,7 @@ class Sweep:
             numbers = range(job.stored_until, stored.replications)
             rows = {name: values[job.stored_until :] for name, values in stored.rows.items()}
             try:
-                require_same(job.cell, rows, numbers, self._asked.pop(key).result())
+                require_same(job.cell, rows, numbers, self._again[key].result())
             except NotRepeatableError as error:
                 self._close(job)
                 self._fail(Failure.of(Task(job.cell, numbers), numbers.start, str(error)))
@@ -176,6 +172,7 @@ class Sweep:
     def _close(self, job: CellJob) -> None:
         """Forget what was simulated of a cell."""
         del self._open[job.cell.key]
+        self._again.pop(job.cell.key, None)
         with suppress(OSError):
             remove_file(self._begun.path(job.cell))  # the lock of the cell is ours
 
