@@ -189,7 +189,7 @@ IN_SIMULATION = {
     "has one of scipy's": (noise("stats.laplace.rvs(random_state=3)", top="from scipy import stats"), ELSEWHERE),
     "has one that is compiled": (noise("0.1 * seeded() * np.arange(5)"), ELSEWHERE),
     "has constant noise": (noise("0.1 * np.arange(5)"), ELSEWHERE),
-    "forks": ("return fork() * 0", "calls os.fork; no process may be started"),
+    "forks": ("fork() or _exit(0); return 0", "calls os.fork; no process may be started"),
     "forks through a library": ("multiprocessing.get_context('fork').Process().start(); return 0", "calls os.fork"),
     "starts a program": ("subprocess.run(['true']); return 0", "calls subprocess.Popen"),
     "ends itself": ("os.kill(os.getpid(), 9)", "calls os.kill"),
