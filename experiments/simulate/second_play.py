@@ -52,7 +52,7 @@ PAUSE = 0.05  # seconds between two tries to end
 Again = dict[int, dict[str, Any]]  # the rows of a second play, by the number of their replication
 
 
-def ask(cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "Future[Again]":
+def play_again(cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "Future[Again]":
     """Play these replications of the cell that a config describes in a new process, in this order.
 
     It is done in the background, after those that were asked for before. Its result raises `NotRepeatableError` with
@@ -63,7 +63,7 @@ def ask(cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "
     return _SERVER.thread.submit(_SERVER.play, names_of(cell), pickle.dumps(about))
 
 
-def stop(plays: "Collection[Future[Again]]") -> None:
+def stop_plays(plays: "Collection[Future[Again]]") -> None:
     """Stop those of some second plays that are not finished."""
     for play in plays:
         play.cancel()

@@ -11,7 +11,7 @@ from experiments.errors import NotRepeatableError, UserError
 from experiments.simulate.block import Attempted, Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import CellJob, begun_in, look_up
-from experiments.simulate.second_play import Again, ask, chosen, require_same, stop
+from experiments.simulate.second_play import Again, chosen, play_again, require_same, stop_plays
 from experiments.simulate.status import Status
 from experiments.store import Store
 from experiments.store.locks import Locks
@@ -86,7 +86,7 @@ class Sweep:
             for job in self._open.values():
                 self._save(job)
         self._locks.release_all()
-        stop(self._again.values())
+        stop_plays(self._again.values())
 
     def _round(self, jobs: Sequence[CellJob]) -> list[CellJob]:
         """Complete those of `jobs` that no other process has taken; returns the others."""
@@ -123,7 +123,7 @@ class Sweep:
             self._opened[key] = self._saved[key] = time.monotonic()
             if job.cell.own:
                 numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
-                self._again[key] = ask(job.cell, job.request.config, numbers)
+                self._again[key] = play_again(job.cell, job.request.config, numbers)
             if not job.left:
                 self._finish(job)
             for task in job.tasks():

@@ -194,12 +194,15 @@ BUSY = {
     "in machine code": "mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock; "
     "lock(mutex); lock(mutex)",
     "in a text that is run": "exec('time.sleep(1000)')",
+    "while a thread simulates": "threading.Thread(target=time.sleep, args=[1000], name=SIMULATING).start(); "
+    "time.sleep(1000)",
 }
 COMMAND = """
-import ctypes, importlib.machinery, os, time
+import ctypes, importlib.machinery, os, threading, time
 from pathlib import Path
 __spec__ = importlib.machinery.ModuleSpec("experiments.busy", None)  # so it is a command of ours
 from experiments.config.command_line import exit_on_user_error
+from experiments.process import SIMULATING
 def busy():
     Path(os.environ["STOP_MARKER"]).touch()
     {busy}
@@ -210,7 +213,7 @@ exit_on_user_error(busy)
 @pytest.mark.parametrize("sent", [INT, TERM])
 @pytest.mark.parametrize("where", BUSY)
 def test_a_command_that_is_stopped(where, sent, tmp_path):
-    """Python raises nothing in the first, and ends itself with SIGINT after the second."""
+    """Python raises nothing in the first, ends itself with SIGINT after the second, and waits for a thread."""
     (tmp_path / "busy.py").write_text(COMMAND.format(busy=BUSY[where]))
     process = started(tmp_path, ["busy"])
     wait_for((tmp_path / "marker").exists, process)
