@@ -28,7 +28,7 @@ PHASE = """
 import os, sys, time, atexit
 from pathlib import Path
 marker, event, text = Path(os.environ["STOP_MARKER"]), os.environ["STOP_EVENT"], os.environ["STOP_TEXT"]
-def stay(seconds=1000):
+def stay(seconds=float(os.environ["STOP_SECONDS"])):
     marker.touch()
     time.sleep(seconds)
 def heard(name, arguments):
@@ -57,7 +57,7 @@ def among(group):
 
 def started(tmp_path, words, event="none", text="", **environment):
     (tmp_path / "sitecustomize.py").write_text(PHASE)
-    about = {"STOP_MARKER": str(tmp_path / "marker"), "STOP_EVENT": event, "STOP_TEXT": text}
+    about = {"STOP_MARKER": str(tmp_path / "marker"), "STOP_EVENT": event, "STOP_TEXT": text, "STOP_SECONDS": "1000"}
     return subprocess.Popen(
         [sys.executable, "-m", *words, f"results_dir={tmp_path / 'results'}"],
         cwd=REPOSITORY,
@@ -146,6 +146,18 @@ def test_a_command_that_is_stopped_in_a_compiled_loop(workers, sent, tmp_path):
     (line,) = stopped(process, sent)
     assert line.startswith("interrupted; ")
     assert [read_file(path).replications for path in results.glob("c1/*.parquet")] == [2]
+
+
+def test_a_command_that_is_stopped_saves_what_it_simulated(tmp_path):
+    """Also where pandas, without which pyarrow writes nothing, takes longer to import than there is time to end."""
+    started(tmp_path, [*SHORT, ONE]).communicate()  # so the loop is compiled
+    many = [*(word.replace("replications=2", "replications=1e6") for word in CELL), "horizon=1001", ONE]
+    process = started(tmp_path, many, "import", "pandas", STOP_SECONDS="4")
+    wait_for(lambda: list(tmp_path.glob("results/.locks/*")), process)
+    time.sleep(2.0)
+    stopped(process, INT)
+    (path,) = tmp_path.glob("results/.begun/*/*.parquet")
+    assert read_file(path).replications > 0
 
 
 @pytest.mark.parametrize(("workers", "sent"), [(ONE, INT), (TWO, TERM)])
