@@ -13,7 +13,7 @@ from experiments.errors import UserError, whole_number
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.simulate.playing import playing
-from experiments.simulate.second_play import SecondPlays, require_same
+from experiments.simulate.second_play import play_again, require_same, stop_plays
 from experiments.store import Store
 from experiments.store.place import trusted_rows
 from experiments.store.rebuilt import Known, cell_of
@@ -37,12 +37,11 @@ def _replayed(cell: Cell, config: Mapping[str, Any], replication: int, stored: R
     with playing(cell):
         block = simulate_block(cell, replication, replication + 1)
     if cell.own:
-        plays = SecondPlays()
+        again = play_again(cell, config, [replication + 1, replication])
         try:
-            again = plays.ask(cell, config, [replication + 1, replication]).result()
+            require_same(cell, block.rows, [replication], again.result())
         finally:
-            plays.close()
-        require_same(cell, block.rows, [replication], again)
+            stop_plays([again])
     headline = Stored(block.rows, {}, cell).headline[0]
     yield f"replication {replication}: {cell.headline} {headline:.10g}, in {block.seconds[0]:.3g} s"
     if stored is not None and replication < stored.replications:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from itertools import takewhile
 from pathlib import Path
@@ -45,7 +46,6 @@ class _State:
     now: Folders = field(default_factory=Folders)
     trusted: set[Path] = field(default_factory=set)
     imported: dict[tuple[Path, ...], str] = field(default_factory=dict)
-    read: dict[Path, tuple[tuple[int, ...], str]] = field(default_factory=dict)  # digests of files, with their times
 
 
 _STATE = _State()
@@ -78,7 +78,7 @@ def use(given: Iterable[Path], written: Iterable[Path] = ()) -> Folders:
     if inside & set(folders):
         whole = min(inside & set(folders))
         raise UserError(f"{whole}: results and figures must not be beside your code; take a folder in it, as results")
-    if set(folders) - _STATE.trusted:
+    if folders:
         _STATE.trusted |= set(folders)
         sys.path_hooks[:] = [_finder, *(hook for hook in sys.path_hooks if hook is not _finder)]
         sys.path_importer_cache.clear()
@@ -86,14 +86,11 @@ def use(given: Iterable[Path], written: Iterable[Path] = ()) -> Folders:
     every = tuple(sorted({*before.written, *inside}))
     _STATE.now = Folders(folders, every, _digest_of(folders, every))
     mark(every)
-    if inside - set(before.written):
-        atexit.register(mark, inside)  # those that this command makes
     importlib.invalidate_caches()
     edited = _STATE.imported.get(folders, _STATE.now.digest) != _STATE.now.digest
     same = takewhile(lambda two: two[0] == two[1], zip(folders, before.given, strict=False))
     _unload_but([] if edited else [folder for folder, _ in same])
-    if folders:
-        _STATE.imported[folders] = _STATE.now.digest
+    _STATE.imported[folders] = _STATE.now.digest
     return _STATE.now
 
 
@@ -105,6 +102,9 @@ def others() -> list[str]:
 def now() -> Folders:
     """The folders of the last `use`, with the digest of then."""
     return _STATE.now
+
+
+atexit.register(lambda: mark(now().written))  # those that this command has made
 
 
 def require_unchanged(before: Folders) -> None:
@@ -145,62 +145,56 @@ def files_of(classes: Iterable[type[Any]]) -> list[Path]:
     """The files that some classes may depend on: of the folders; of an installed package; else their own."""
     modules = {cls.__module__ for cls in classes}
     own = {Path(file).resolve() for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))}
-    files = set(all_files(*_STATE.now[:2])) if any(map(_in_folders, own)) else set()
+    files = set(all_files(*_STATE.now[:2]).values()) if any(map(_in_folders, own)) else set()
     for file in own - files:
         place = next((place for place in file.parents if place.parent.name in INSTALLED), None)
-        files |= {file} if place is None else set(all_files([place], ()))
+        files |= {file} if place is None else set(all_files([place]).values())
     return sorted(files)
 
 
-def all_files(given: Iterable[Path], written: Iterable[Path]) -> list[Path]:
-    """Every file of some folders that counts."""
-    return [file for folder in given for file in _walked(folder, written).values()]
-
-
-def _walked(folder: Path, written: Iterable[Path]) -> dict[str, Path]:
-    """The files of a folder that count, by their names in it."""
-    files, skipped = dict[str, Path](), {str(place) for place in written}
-    for place, folders, names in os.walk(folder, followlinks=True):
+def all_files(given: Iterable[Path], written: Iterable[Path] = ()) -> dict[tuple[int, str], Path]:
+    """Every file of some folders that counts, by the number of its folder and its name in it."""
+    files, skipped = dict[tuple[int, str], Path](), set(written)
+    walks = ((number, top, *step) for number, top in enumerate(given) for step in os.walk(top, followlinks=True))
+    for number, top, place, folders, names in walks:
         inner = Path(place)
-        if MARK in names and inner != folder:
+        if MARK in names and inner != top:
             folders.clear()
             continue
         folders[:] = [
             name
-            for name in sorted(folders)
+            for name in folders
             if not name.startswith((".", "__pycache__"))
-            and str(inner / name) not in skipped
+            and inner / name not in skipped
             and not inner.is_relative_to((inner / name).resolve())  # a link to a folder above
         ]
         for file in (inner / name for name in names if not name.startswith(".")):
-            below = file.relative_to(folder)
+            below = file.relative_to(top)
             if file.is_file() and not (below.parts[0] in GROUPS and file.suffix == ".yaml"):
-                files[below.as_posix()] = file
+                files[number, below.as_posix()] = file
     return dict(sorted(files.items()))
 
 
 def _digest_of(given: Iterable[Path], written: Iterable[Path]) -> str:
     """A digest of the files of some folders, wherever these are."""
-    walked = [(number, _walked(folder, written)) for number, folder in enumerate(given)]
-    return _hash(
-        "\n".join(f"{number} {name} {_content(file)}" for number, files in walked for name, file in files.items())
-    )
+    files = all_files(given, written)
+    return _hash("\n".join(f"{number} {name} {_content(file)}" for (number, name), file in files.items()))
 
 
 def _content(file: Path) -> str:
     """A digest of the content of a file; it is read again if its times changed, or if it changed just now."""
     try:
         about = file.stat()
-        times = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-        if _STATE.read.get(file, ((), ""))[0] != times:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            if time.time() - about.st_ctime < SETTLED:
-                return digest
-            _STATE.read[file] = times, digest
-        return _STATE.read[file][1]
+        just_now = time.time_ns() if time.time() - about.st_ctime < SETTLED else 0
+        return _read(file, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns, just_now)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+@cache
+def _read(file: Path, *_: int) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _hash(text: str) -> str:

@@ -267,9 +267,13 @@ class OfProcesses:
 
 @cache
 def _processes(workers: int) -> Any:
-    """The processes, which are kept for the next sweep. They end with this one, also those that never had a task."""
+    """The processes, which are kept for the next sweep. They end with this one, also those that never had a task.
+
+    If one crashes, loky would have it print tracebacks of its threads, dozens of lines of libraries.
+    """
+    about = {**ONE_THREAD, "PYTHONFAULTHANDLER": "", **os.environ}
     return loky.ProcessPoolExecutor(
-        workers, timeout=IDLE, initializer=follow_parent, initargs=(os.getpid(),), env={**ONE_THREAD, **os.environ}
+        workers, timeout=IDLE, initializer=follow_parent, initargs=(os.getpid(),), env=about
     )
 
 

@@ -16,13 +16,12 @@ import site
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from multiprocessing import Pipe, connection, get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,56 +49,49 @@ SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/System", "/Library"
 PAUSE = 0.05  # seconds between two tries to end
 
 
-class Played(NamedTuple):
-    """The result of a second play: the rows of some replications by their number, or why there are none."""
-
-    rows: dict[int, dict[str, Any]]
-    problem: str = ""
+Again = dict[int, dict[str, Any]]  # the rows of a second play, by the number of their replication
 
 
-class SecondPlays:
-    """Second plays in the background of a sweep, one after another."""
+def play_again(cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "Future[Again]":
+    """Play these replications of the cell that a config describes in a new process, in this order.
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
-        self._open: set[Future[Played]] = set()
+    It is done in the background, after those that were asked for before. Its result raises `NotRepeatableError` with
+    the reason if there are no rows.
+    """
+    parts = {group: config.get(group) for group in ("instance", "policy")}
+    about = own_source.now(), parts, cell.record, cell.horizon, cell.recorded, list(replications)
+    return _SERVER.thread.submit(_SERVER.play, names_of(cell), pickle.dumps(about))
 
-    def ask(self, cell: Cell, config: Mapping[str, Any], replications: Sequence[int]) -> "Future[Played]":
-        """Play these replications of the cell that a config describes in a new process, in this order."""
-        parts = {group: config.get(group) for group in ("instance", "policy")}
-        about = own_source.now(), parts, cell.record, cell.horizon, cell.recorded, list(replications)
-        played = self._thread.submit(_SERVER.play, pickle.dumps(about))
-        self._open.add(played)
-        played.add_done_callback(self._open.discard)
-        return played
 
-    def close(self) -> None:
-        """Stop the second plays that are not finished."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-        while self._open:
-            _SERVER.end()
-            wait(list(self._open), PAUSE)
+def stop_plays(plays: "Collection[Future[Again]]") -> None:
+    """Stop those of some second plays that are not finished."""
+    for play in plays:
+        play.cancel()
+    while any(play.running() for play in plays):
+        _SERVER.end()
+        wait(plays, PAUSE)
 
 
 class _Server:
     """A process that forks for each second play; it starts with the first one, and ends with this process."""
 
     def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1)
         self._started: tuple[subprocess.Popen[bytes], connection.Connection] | None = None
         self._home = ""
-        self._one = threading.Lock()
 
-    def play(self, about: bytes) -> Played:
+    def play(self, names: str, about: bytes) -> Again:
         """Play the replications of a cell in a new process; `about` it is what `_played` takes, pickled."""
-        with self._one:
-            try:
-                _, link = self._started = self._started or self._start()
-                link.send_bytes(about)
-                played: Played = link.recv()
-                return played
-            except (OSError, EOFError) as error:
-                self.end()
-                return Played({}, f"no process for it: {in_words(error)}")
+        try:
+            _, link = self._started = self._started or self._start()
+            link.send_bytes(about)
+            answer: Again | str = link.recv()
+        except (OSError, EOFError) as error:
+            self.end()
+            answer = f"no process for it: {in_words(error)}"
+        if isinstance(answer, str):
+            raise NotRepeatableError(f"{names}: a second play in a new process failed: {answer}")
+        return answer
 
     def end(self) -> None:
         """Kill the process, with the second play that it runs and all that this has started."""
@@ -121,7 +113,7 @@ class _Server:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # what a policy prints is for the user to see
                 cwd=self._home,
-                env=dict(_environment(self._home)),
+                env=_environment(self._home),
                 start_new_session=True,  # Ctrl-C is for the process that asked, which ends the whole group
             )
         return process, link
@@ -131,16 +123,18 @@ _SERVER = _Server()
 atexit.register(_SERVER.end)
 
 
-def _environment(home: str) -> Iterator[tuple[str, str]]:
+def _environment(home: str) -> dict[str, str]:
     """All that a second play finds in its environment: what Python and its libraries need, and nothing of the user."""
-    yield from ONE_THREAD.items()
-    yield from {"HOME": home, "PATH": os.defpath, "TZ": "OTHER-5:45"}.items()  # 5:45 h before UTC, as in Nepal
-    yield "PYTHONHASHSEED", "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    yield "PYTHONUSERBASE", site.getuserbase()
-    if compiled.PLACE is not None:
-        yield "NUMBA_CACHE_DIR", str(compiled.PLACE.parent)
-    if "LD_LIBRARY_PATH" in os.environ:  # where the interpreter itself may find its parts
-        yield "LD_LIBRARY_PATH", os.environ["LD_LIBRARY_PATH"]
+    return {
+        **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},  # parts of Python itself
+        **ONE_THREAD,
+        "HOME": home,
+        "NUMBA_CACHE_DIR": str(compiled.PLACE.parent) if compiled.PLACE else home,
+        "PATH": os.defpath,
+        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
+        "PYTHONUSERBASE": site.getuserbase(),
+        "TZ": "OTHER-5:45",  # before UTC, as in Nepal
+    }
 
 
 def serve(handle: int) -> None:
@@ -158,28 +152,28 @@ def serve(handle: int) -> None:
             if link in connection.wait([reading, link]):
                 os.killpg(0, signal.SIGKILL)
             try:
-                played = reading.recv()
+                answer = reading.recv()
             except EOFError:
                 fork.join()
-                played = Played({}, f"the process ended ({fork.exitcode})")
-            link.send(played)
+                answer = f"the process ended ({fork.exitcode})"
+            link.send(answer)
 
 
 def _answer(about: bytes, writing: connection.Connection) -> None:
     """What the fork does: play, and write the answer to a pipe."""
     try:
         with clock_ahead():
-            played = _played(*pickle.loads(about))
+            answer: Again | str = _played(*pickle.loads(about))
     except BaseException as error:  # a user's class may raise anything
-        played = Played({}, in_words(error))
-    writing.send(played)
+        answer = in_words(error)
+    writing.send(answer)
     os._exit(0)  # whatever the class has registered for the end
 
 
 def _played(
     folders: own_source.Folders, config: dict[str, Any], record: str, horizon: int, recorded: int, numbers: list[int]
-) -> Played:
-    """Play some replications of the cell that a config describes."""
+) -> Again | str:
+    """Play some replications of the cell that a config describes: their rows, or what is wrong with its classes."""
     own_source.use(folders.given, folders.written)
     own_source.require_unchanged(folders)
     files, places = _opened(), dict.fromkeys(config, Path("its config"))
@@ -192,7 +186,7 @@ def _played(
             rows[number] = cell.replicate(number)
     problem = _wrong(cell) or _unkeyed(cell, sorted(files))
     own_source.require_unchanged(folders)  # modules were imported meanwhile
-    return Played(rows, problem)
+    return problem or rows
 
 
 def _wrong(cell: Cell) -> str:
@@ -245,14 +239,12 @@ def chosen(cell: Cell, numbers: Sequence[int]) -> list[int]:
     return [last, first, *sorted(map(int, order[: max(1, STEPS // cell.horizon)]))]
 
 
-def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Played) -> None:
+def require_same(cell: Cell, rows: Rows, numbers: Sequence[int], again: Again) -> None:
     """Raise `NotRepeatableError` unless the second play `again` gave the same numbers.
 
     `rows` are those of the first play, of replications `numbers`.
     """
-    if again.problem:
-        raise NotRepeatableError(f"{names_of(cell)}: a second play in a new process failed: {again.problem}")
-    for number, row in again.rows.items():
+    for number, row in again.items():
         for name, values in row.items() if number in numbers else ():
             before = rows[name][list(numbers).index(number)]
             if not np.array_equal(before, values, equal_nan=np.asarray(values).dtype.kind == "f"):

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
+from importlib import import_module
 from itertools import chain
 
 from experiments.errors import NotRepeatableError, UserError
 from experiments.simulate.block import Attempted, Failure, Task
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import CellJob, begun_in, look_up
-from experiments.simulate.second_play import Played, SecondPlays, chosen, require_same
+from experiments.simulate.second_play import Again, chosen, play_again, require_same, stop_plays
 from experiments.simulate.status import Status
 from experiments.store import Store
 from experiments.store.locks import Locks
@@ -34,6 +35,7 @@ def sweep(outcomes: Outcomes, jobs: Sequence[CellJob], store: Store) -> None:
     missing = without_damage(jobs, store)
     if missing:
         store.check_writable()
+        import_module("pandas")  # pyarrow does it when it first writes: for long, where Ctrl-C leaves a second to save
     with Status(missing, store) as status:
         running = Sweep(outcomes, store, status)
         try:
@@ -69,8 +71,7 @@ class Sweep:
         self._opened: dict[str, float] = {}  # when
         self._saved: dict[str, float] = {}  # when what was simulated of them was last saved
         self._killers: set[str] = set()  # cells that killed a worker
-        self._second_plays = SecondPlays()
-        self._asked: dict[str, Future[Played]] = {}  # second plays of cells with classes of the user
+        self._again: dict[str, Future[Again]] = {}  # second plays of cells with classes of the user
 
     def run(self, jobs: Sequence[CellJob]) -> None:
         """Complete `jobs`: first those that no other process has taken, then those that others did not finish."""
@@ -87,7 +88,7 @@ class Sweep:
             for job in self._open.values():
                 self._save(job)
         self._locks.release_all()
-        self._second_plays.close()
+        stop_plays(self._again.values())
 
     def _round(self, jobs: Sequence[CellJob]) -> list[CellJob]:
         """Complete those of `jobs` that no other process has taken; returns the others."""
@@ -123,7 +124,8 @@ class Sweep:
             self._open[key] = job
             self._opened[key] = self._saved[key] = time.monotonic()
             if job.cell.own:
-                self._asked[key] = self._ask(job)
+                numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
+                self._again[key] = play_again(job.cell, job.request.config, numbers)
             if not job.left:
                 self._finish(job)
             for task in job.tasks():
@@ -142,10 +144,6 @@ class Sweep:
             self._save(job)
             self._saved[key] = now
 
-    def _ask(self, job: CellJob) -> "Future[Played]":
-        numbers = chosen(job.cell, range(job.stored_until, job.request.replications))
-        return self._second_plays.ask(job.cell, job.request.config, numbers)
-
     def _save(self, job: CellJob) -> None:
         """Save what was simulated of a cell that is not complete."""
         stored = job.joined_so_far()
@@ -162,7 +160,7 @@ class Sweep:
             numbers = range(job.stored_until, stored.replications)
             rows = {name: values[job.stored_until :] for name, values in stored.rows.items()}
             try:
-                require_same(job.cell, rows, numbers, self._asked.pop(key).result())
+                require_same(job.cell, rows, numbers, self._again[key].result())
             except NotRepeatableError as error:
                 self._close(job)
                 self._fail(Failure.of(Task(job.cell, numbers), numbers.start, str(error)))
@@ -176,6 +174,7 @@ class Sweep:
     def _close(self, job: CellJob) -> None:
         """Forget what was simulated of a cell."""
         del self._open[job.cell.key]
+        self._again.pop(job.cell.key, None)
         with suppress(OSError):
             remove_file(self._begun.path(job.cell))  # the lock of the cell is ours
 

@@ -123,7 +123,7 @@ def own_files_of(plan: "Plan") -> list[Path]:
     bounds = {name for name in _modules_of_bounds(_figure(plan)) if name.partition(".")[0] not in OURS}
     folders = own_source.now()
     is_own = bounds or any(request.cell.own for request in plan.requests)
-    return own_source.all_files(folders.given, folders.written) if is_own else []
+    return list(own_source.all_files(folders.given, folders.written).values()) if is_own else []
 
 
 def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:

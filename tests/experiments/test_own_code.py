@@ -3,12 +3,10 @@
 Most examples are policies of one command, each in a module of its own, so that they share its processes.
 """
 
-import dataclasses
-import io
-import re
-import signal
+import os
+import shlex
+import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
@@ -16,15 +14,14 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments import load
 from experiments.cells.regret import RegretCell
-from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.library import running
 from experiments.own_code import own_source
-from experiments.simulate import second_play
 from experiments.simulate.second_play import STEPS, chosen
 from experiments.store.results_file import read_footer
+from tests import forked
+from tests.waiting import besides
 
 POLICY = """
 import ctypes, datetime, multiprocessing, os, random, signal, subprocess, time
@@ -69,6 +66,7 @@ class Mine(StepwisePolicy):
     def update(self, state, arm, reward, rng):
         state[arm] += reward
 """
+LINE = POLICY[: POLICY.index("{select}")].count("\n") + 1
 PLAIN = {
     "top": "",
     "frozen": "frozen=True",
@@ -103,10 +101,6 @@ def users(call, tmp_path, monkeypatch):
 
 def stored(folder):
     return list(folder.rglob("*.parquet"))
-
-
-def code_of(path):
-    return read_footer(path)["columns"]["code"]
 
 
 AT_PLANNING = {
@@ -152,7 +146,10 @@ def noise(expression, **lines):
 
 IN_SIMULATION = {
     "exits": ("raise SystemExit(0)", "it ends the program: 0"),
-    "raises": ("raise RuntimeError('broken\\n\\npolicy')", "RuntimeError: broken policy ("),
+    "raises": (
+        "raise RuntimeError('broken\\n\\npolicy')",
+        f"RuntimeError: broken policy ({{folder}}/mine1_policy.py, line {LINE}, in select) ... , and 6 times more",
+    ),
     "returns nothing": ("pass", "got None at step 1"),
     "returns half an arm": ("return 0.5", "got 0.5 at step 1"),
     "returns an array": ("return np.zeros(2)", "select must return an arm"),
@@ -192,15 +189,10 @@ IN_SIMULATION = {
     "has one of scipy's": (noise("stats.laplace.rvs(random_state=3)", top="from scipy import stats"), ELSEWHERE),
     "has one that is compiled": (noise("0.1 * seeded() * np.arange(5)"), ELSEWHERE),
     "has constant noise": (noise("0.1 * np.arange(5)"), ELSEWHERE),
-    "forks": ("return fork() * 0", "calls os.fork; no process may be started"),
+    "forks": ("fork() or _exit(0); return 0", "calls os.fork; no process may be started"),
     "forks through a library": ("multiprocessing.get_context('fork').Process().start(); return 0", "calls os.fork"),
     "starts a program": ("subprocess.run(['true']); return 0", "calls subprocess.Popen"),
     "ends itself": ("os.kill(os.getpid(), 9)", "calls os.kill"),
-}
-ENDING = {
-    "leaves": ("_exit(0)", "ended twice (EXIT(0))"),
-    "crashes": ("ctypes.string_at(0)", "ended twice (SIGSEGV(-11))"),
-    "interrupts": ("signal.raise_signal(2); return 0", "a second play in a new process failed: KeyboardInterrupt"),
 }
 SOUND = {
     "a seed that is drawn": "return int(np.random.default_rng(rng.integers(2**60)).integers(5))",
@@ -210,96 +202,50 @@ SOUND = {
     "a file of own_dirs": "return int(Path('{folder}_more/arm.csv').with_suffix('.txt').read_text())",
     "noise of the rng": noise("rng.laplace(size=5)"),
 }
-ODD = {  # one replication differs: the one that is played as number `odd` in its process
-    f"number {odd}": f"SEEN.append(t) if t == 1 else None; return int(len(SEEN) == {odd})" for odd in range(1, 8)
+ALONE = {  # one replication differs: the one that is played as number `odd` in its process
+    f"number {odd}": (f"SEEN.append(t) if t == 1 else None; return int(len(SEEN) == {odd})", AGAIN)
+    for odd in range(1, 8)
+} | {
+    "leaves": ("_exit(0)", "ended twice (EXIT(0))"),
+    "crashes": ("ctypes.string_at(0)", "ended twice (SIGSEGV(-11))"),
+    "interrupts": ("signal.raise_signal(2); return 0", "a second play in a new process failed: KeyboardInterrupt"),
 }
 
 
-@dataclasses.dataclass
-class Simulated:
-    """The outcome of a command: exit code, the line about each policy that failed, the last line, what is stored."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "sound", "workers"), [(IN_SIMULATION, SOUND, 2), (ALONE, {}, 1)], ids=["workers", "alone"]
+)
+def test_errors_in_simulation(wrong, sound, workers, tmp_path):
+    """One command has a policy for each case, by its lines that differ, or by the text of its `select`.
 
-    code: int
-    errors: dict[str, str]
-    last: str
-    stored: set[str]
-
-
-def simulated(folder, cases, *words):
-    """Run one command with a policy for each case, by its lines that differ, or by the text of its `select`."""
+    It runs in the background, where a shell starts it with SIGINT ignored.
+    """
+    folder, cases = tmp_path / "mine", {case: lines for case, (lines, _) in wrong.items()} | sound
+    for file in ("mine.csv", "mine/data/arm.csv", "mine_more/arm.txt", "mine/results/x"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("1")
     names = {f"mine{number}": case for number, case in enumerate(cases)}
     for name, case in names.items():
         lines = cases[case] if isinstance(cases[case], dict) else {"select": cases[case]}
         write(folder, name, **lines | {"select": lines["select"].replace("{folder}", str(folder))})
-    cells = f"cells=[{{policy: [{', '.join(names)}]}}]"
-    asked = ["instance.arms=5", "horizon=50", "replications=7", f"results_dir={folder}/results", cells, *words]
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as text:
-        patch.setattr(sys, "argv", ["command", "--config-dir", str(folder), *asked])
-        patch.setattr(sys, "path", sys.path[:])
-        patch.setenv("FAV", "3")
-        with pytest.raises(SystemExit) as end:
-            exit_on_user_error(running.main)
-    *lines, last = text.getvalue().splitlines()
+    words = ["--config-dir", folder, f"own_dirs=[{folder}_more]", f"results_dir={folder}/results", "horizon=50"]
+    words += [f"runner.workers={workers}", "instance.arms=5", "replications=7", f"cells=[{{policy: {[*names]}}}]"]
+    command = shlex.join([sys.executable, "-m", "experiments.run", *map(str, words)])
+    background, about = ["sh", "-c", f"{command} & wait $!"], {**os.environ, "FAV": "3"}
+    process = subprocess.run(background, stderr=subprocess.PIPE, text=True, env=about, check=False)
+    *lines, last = besides(process.stderr).splitlines()
     errors = {}
     for line in lines:
-        start, name, message = line.split(": ", 2)
-        assert (start, names[name] in errors) == ("error", False), line
-        errors[names[name]] = message
-    kept = {names[path.stem.partition("-")[0]] for path in stored(folder)}
-    return Simulated(end.value.code, errors, last.replace(str(folder), "FOLDER"), kept)
-
-
-@pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """All policies of `IN_SIMULATION` and `SOUND` in one command."""
-    folder = tmp_path_factory.mktemp("together") / "mine"
-    for file in ("mine.csv", "mine/data/arm.csv", "mine_more/arm.txt", "mine/results/x"):
-        (folder.parent / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder.parent / file).write_text("1")
-    cases = {name: lines for name, (lines, _) in IN_SIMULATION.items()} | SOUND
-    return simulated(folder, cases, f"own_dirs=[{folder}_more]")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "named"), [(case, named) for case, (_, named) in IN_SIMULATION.items()])
-def test_errors_in_simulation(together, case, named):
-    assert named in together.errors[case]
-    assert ", replication " in together.errors[case]
-
-
-@pytest.mark.slow
-def test_a_reason_is_one_line_with_its_place_and_how_often_it_came(together):
-    line = POLICY[: POLICY.index("{select}")].count("\n") + 1
-    place = rf"RuntimeError: broken policy \(\S+/mine1_policy.py, line {line}, in select\)"
-    assert re.search(rf"{place}.* and 6 times more", together.errors["raises"])
-
-
-@pytest.mark.slow
-def test_what_is_sound_is_stored_and_nothing_else(together):
-    assert together.stored == set(SOUND)
-    assert together.errors.keys() == IN_SIMULATION.keys()
-    assert together.code == 1
-    failed = f"{len(IN_SIMULATION)} cells failed, see FOLDER/results/failures; the same command tries again"
-    assert together.last.startswith(failed)
-
-
-@pytest.mark.slow
-def test_a_single_replication_that_is_different_is_found_and_what_leaves_ends_no_command(tmp_path):
-    """With one worker too, and in the background, where a shell starts a command with SIGINT ignored."""
-    cases = ODD | {case: select for case, (select, _) in ENDING.items()}
-    second_play._SERVER.end()  # the next one inherits what is ignored
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        outcome = simulated(tmp_path / "mine", cases, "runner.workers=1")
-    finally:
-        signal.signal(signal.SIGINT, before)
-        second_play._SERVER.end()
-    assert (outcome.code, outcome.stored) == (1, set())
-    assert outcome.errors.keys() == {*ODD, *ENDING}
-    for number, case in enumerate(ODD):
-        assert f"replication {number} is" in outcome.errors[case] or AGAIN in outcome.errors[case]
-    for case, (_, named) in ENDING.items():
-        assert named in outcome.errors[case]
+        start, name, errors[names[name]] = line.split(": ", 2)
+        assert start == "error"
+    assert {names[path.stem.partition("-")[0]] for path in stored(folder)} == set(sound)
+    assert (errors.keys(), len(lines)) == (wrong.keys(), len(wrong))
+    for case, (_, named) in wrong.items():
+        for text in (*named.replace("{folder}", str(folder)).split(" ... "), ", replication "):
+            assert text in errors[case]
+    failed = f"{len(wrong)} cells failed, see {folder}/results/failures; the same command tries again"
+    assert (process.returncode, last[: len(failed)]) == (1, failed)
 
 
 @pytest.mark.slow
@@ -310,7 +256,8 @@ def test_versions_of_a_class_are_not_mixed(users, tmp_path):
         words = ["instance=bernoulli", "instance.means=[0.9,0.7,0.5]", f"replications={2 + number}"]
         outcome = users(*words, select=f"return {arm}")
         assert (outcome.code, outcome.err) == (0, "")
-    table = load(results_dir=results, t=50, code=sorted({code_of(path) for path in stored(results)}))
+    codes = {read_footer(path)["columns"]["code"] for path in stored(results)}
+    table = load(results_dir=results, t=50, code=sorted(codes))
     regrets = [set(rows.regret) for _, rows in table.groupby("code", observed=True)]
     assert sorted(map(max, regrets)) == pytest.approx([0, 10, 20])
     assert [len(values) for values in regrets] == [1, 1, 1]
@@ -351,12 +298,21 @@ def test_every_file_of_the_folder_is_part_of_a_class(users, tmp_path, monkeypatc
     assert (outcome.code, "must not be beside your code" in outcome.err) == (2, True)
 
 
-def test_what_a_command_writes_meanwhile_is_no_edit(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    folders = own_source.use([tmp_path], [tmp_path / "figures"])
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "one.png").write_text("")  # the folder gets its mark when the command ends
-    own_source.require_unchanged(folders)
+MEANWHILE = """
+from pathlib import Path
+from experiments.own_code.own_source import require_unchanged, use
+folders = use([Path.cwd()], [Path.cwd() / "figures"])
+Path("figures").mkdir()
+Path("figures/one.png").touch()
+require_unchanged(folders)
+"""
+
+
+def test_what_a_command_writes_meanwhile_is_no_edit(tmp_path):
+    """Nor is it one for later commands, which see a mark."""
+    process = forked.python(["-c", MEANWHILE], tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert (tmp_path / "figures" / own_source.MARK).exists()
 
 
 def of_cell(horizon, arms=3):

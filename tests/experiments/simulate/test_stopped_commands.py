@@ -28,7 +28,7 @@ PHASE = """
 import os, sys, time, atexit
 from pathlib import Path
 marker, event, text = Path(os.environ["STOP_MARKER"]), os.environ["STOP_EVENT"], os.environ["STOP_TEXT"]
-def stay(seconds=1000):
+def stay(seconds=float(os.environ["STOP_SECONDS"])):
     marker.touch()
     time.sleep(seconds)
 def heard(name, arguments):
@@ -57,7 +57,7 @@ def among(group):
 
 def started(tmp_path, words, event="none", text="", **environment):
     (tmp_path / "sitecustomize.py").write_text(PHASE)
-    about = {"STOP_MARKER": str(tmp_path / "marker"), "STOP_EVENT": event, "STOP_TEXT": text}
+    about = {"STOP_MARKER": str(tmp_path / "marker"), "STOP_EVENT": event, "STOP_TEXT": text, "STOP_SECONDS": "1000"}
     return subprocess.Popen(
         [sys.executable, "-m", *words, f"results_dir={tmp_path / 'results'}"],
         cwd=REPOSITORY,
@@ -148,6 +148,18 @@ def test_a_command_that_is_stopped_in_a_compiled_loop(workers, sent, tmp_path):
     assert [read_file(path).replications for path in results.glob("c1/*.parquet")] == [2]
 
 
+def test_a_command_that_is_stopped_saves_what_it_simulated(tmp_path):
+    """Also where pandas, without which pyarrow writes nothing, takes longer to import than there is time to end."""
+    started(tmp_path, [*SHORT, ONE]).communicate()  # so the loop is compiled
+    many = [*(word.replace("replications=2", "replications=1e6") for word in CELL), "horizon=1001", ONE]
+    process = started(tmp_path, many, "import", "pandas", STOP_SECONDS="4")
+    wait_for(lambda: list(tmp_path.glob("results/.locks/*")), process)
+    time.sleep(2.0)
+    stopped(process, INT)
+    (path,) = tmp_path.glob("results/.begun/*/*.parquet")
+    assert read_file(path).replications > 0
+
+
 @pytest.mark.parametrize(("workers", "sent"), [(ONE, INT), (TWO, TERM)])
 def test_a_command_that_is_stopped_at_its_end_ends_as_it_would(workers, sent, tmp_path):
     process = started(tmp_path, [*SHORT, workers], "atexit")
@@ -194,12 +206,15 @@ BUSY = {
     "in machine code": "mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock; "
     "lock(mutex); lock(mutex)",
     "in a text that is run": "exec('time.sleep(1000)')",
+    "while a thread simulates": "threading.Thread(target=time.sleep, args=[1000], name=SIMULATING).start(); "
+    "time.sleep(1000)",
 }
 COMMAND = """
-import ctypes, importlib.machinery, os, time
+import ctypes, importlib.machinery, os, threading, time
 from pathlib import Path
 __spec__ = importlib.machinery.ModuleSpec("experiments.busy", None)  # so it is a command of ours
 from experiments.config.command_line import exit_on_user_error
+from experiments.process import SIMULATING
 def busy():
     Path(os.environ["STOP_MARKER"]).touch()
     {busy}
@@ -210,7 +225,7 @@ exit_on_user_error(busy)
 @pytest.mark.parametrize("sent", [INT, TERM])
 @pytest.mark.parametrize("where", BUSY)
 def test_a_command_that_is_stopped(where, sent, tmp_path):
-    """Python raises nothing in the first, and ends itself with SIGINT after the second."""
+    """Python raises nothing in the first, ends itself with SIGINT after the second, and waits for a thread."""
     (tmp_path / "busy.py").write_text(COMMAND.format(busy=BUSY[where]))
     process = started(tmp_path, ["busy"])
     wait_for((tmp_path / "marker").exists, process)
