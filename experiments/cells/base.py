@@ -18,6 +18,7 @@ from bandits import ParameterError, checkpoint_grid
 from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
 from experiments.own_code.own_source import code_of
+from experiments.own_code.user_code import is_built_in
 
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose
@@ -172,7 +173,7 @@ class Cell(ABC):
         """The classes from outside this repository among those of the policy, the instance and their parts."""
         parts = [*parts_of(self.policy), *parts_of(self.instance)]
         classes = dict.fromkeys(map(type, parts))
-        return tuple(cls for cls in classes if cls.__module__.partition(".")[0] != "bandits")
+        return tuple(cls for cls in classes if not is_built_in(cls))
 
     @cached_property
     def code(self) -> str | None:

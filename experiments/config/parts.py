@@ -20,7 +20,7 @@ from experiments.cells import TABLES
 from experiments.cells.base import parts_of
 from experiments.errors import UserError, shown
 from experiments.own_code.built_in import require_own_name
-from experiments.own_code.user_code import in_words, is_own
+from experiments.own_code.user_code import in_words, is_built_in, is_own
 
 COLUMNS = {  # of tables beside parameters
     *("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record", "random_seed", "key", "code"),
@@ -109,10 +109,10 @@ def _changes(kind: type[Any]) -> Iterator[tuple[str, type[Any], type[Any]]]:
     """The attributes that classes of the user define anew: name, its class, and the class of ours that defines it."""
     open_to_all = set(vars(Environment)) | set(Environment.__annotations__)
     for place, cls in enumerate(kind.__mro__):
-        if cls.__module__.partition(".")[0] == "bandits" or cls in (ABC, object):
+        if is_built_in(cls) or cls in (ABC, object):
             continue
         for ours in kind.__mro__[place + 1 :]:
-            if ours.__module__.partition(".")[0] == "bandits":
+            if is_built_in(ours):
                 defined = {
                     name for name, value in vars(ours).items() if not getattr(value, "__isabstractmethod__", False)
                 }

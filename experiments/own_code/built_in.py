@@ -9,7 +9,7 @@ from typing import Any
 import bandits
 from bandits.learner import Environment, Learner
 from experiments.errors import UserError
-from experiments.own_code.user_code import is_own
+from experiments.own_code.user_code import is_built_in, is_own
 
 
 def require_own_name(part: Environment | Learner[Any], where: str) -> None:
@@ -52,6 +52,6 @@ def _ours() -> dict[tuple[bool, str], type[Any]]:
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
-        if cls.__module__.partition(".")[0] == "bandits" and hasattr(cls, "name"):
+        if is_built_in(cls) and hasattr(cls, "name"):
             classes[issubclass(cls, Learner), cls.name] = cls
     return classes

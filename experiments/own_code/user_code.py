@@ -51,9 +51,14 @@ def _installed() -> Collection[str]:
     return packages_distributions().keys()
 
 
+def is_built_in(cls: type[Any]) -> bool:
+    """Whether a class is one of `bandits`."""
+    return cls.__module__.partition(".")[0] == "bandits"
+
+
 def is_own(part: Environment | Learner[Any]) -> bool:
     """Whether the class of an instance or policy is from outside this repository."""
-    return type(part).__module__.partition(".")[0] != "bandits"
+    return not is_built_in(type(part))
 
 
 def in_words(error: BaseException) -> str:
