@@ -21,7 +21,7 @@ class Question(NamedTuple):
 QUESTIONS = (
     Question("Is DP-SE private if I publish all arms?", ("Privacy",), ("dp_se", "transcript", "tight")),
     Question("Which claims of the papers fail, and why?", ("Claims",), ("fails", "Evidence", "Cause", "by-5x")),
-    Question("What does ε = 0.5 cost at 20,000 users?", ("Start",), ("20,000 users", "DP-KLUCB", "52 clicks")),
+    Question("What does ε = 0.5 cost at 20,000 users?", ("Start",), ("20,000 users", "DP-KLUCB", "nearly as many")),
     Question("Which policy do I take if I trust nobody?", ("Choose a policy", "atlas"), ("local, ε",)),
     Question("What do kept, shown and slack mean?", ("Glossary",), ("kept and shown", "Slack", "half of the budget")),
     Question("How do I add a policy of my own?", ("Your own policy",), ("experiments.new policy NAME", "ledger")),
