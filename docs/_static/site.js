@@ -82,8 +82,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
   if (table.classList.contains("filtered")) addFilters(table, titles);
 }
 
-// For screen readers: the text of the theme's search button names it, and an empty head of a table of pandas is no head.
-document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));
+// For screen readers: the theme's search button is called what it shows, and an empty head of a table of pandas is no head.
+document.querySelectorAll(".search-button-field").forEach((button) => button.setAttribute("aria-label", button.textContent.trim().replace(/\s+/g, " ")));
 document.querySelectorAll("table.dataframe th:empty").forEach((head) => head.replaceWith(document.createElement("td")));
 
 function openTarget() {
