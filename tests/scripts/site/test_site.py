@@ -234,6 +234,7 @@ def test_axe_finds_no_violation(site, browser, width, dark):
 
 def violations(browser, rules):
     """Violations that axe finds on the page: each a rule and the first element."""
+    browser.run("new Promise(resolve => setTimeout(resolve, 500))")  # colours change in a transition
     browser.run(f"{rules};1")
     return browser.run(
         "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => "
