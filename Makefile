@@ -20,7 +20,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help setup figures site explore ask quick test lint javascript check accept reproduce audit mutants bench lock clean
+.PHONY: help setup figures site explore ask quick test lint javascript axe check accept reproduce audit mutants bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,10 @@ lint: $(READY) ## lint and type-check
 javascript: ## lint and type-check the JavaScript of the explorer; needs npx, which downloads both tools
 	npx --yes --package=typescript@7.0.2 tsc -p scripts/explore/page/jsconfig.json
 	npx --yes oxlint@1.94.0 --config scripts/explore/page/.oxlintrc.json scripts/explore/page
+
+axe: $(READY) ## check that the site is accessible, by axe in Chromium; needs npm, which downloads it
+	npm install --silent --no-save --prefix scratch/axe axe-core@4.14.1
+	$(RUN) -m pytest tests/scripts/site/test_site.py -k axe $(ARGS)
 
 check: $(READY) ## simulate a sample of every cell again, compare figures with baselines, verdicts with their file, loops with plain ones; FIG and ARGS as above
 	$(RUN) -m experiments.check $(SWEEP) $(ARGS)

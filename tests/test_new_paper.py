@@ -275,8 +275,8 @@ def test_its_docs_are_written(copy):
     (copy.folder / "write.py").write_text(code)
     copy.call("experiments.run", EXPERIMENTS, "-m", "runner.workers=1")
     pages = copy.call("write")
-    assert "## Nobody and Noone (2026)" in pages
+    assert "Nobody and Noone (2026)" in pages
     assert 'id="claim-claim-9"' in pages
     assert 'data-choice="holds"' in pages
-    assert "### no-two" in pages
+    assert "#erratum-no-two" in pages
     (copy.folder / "write.py").unlink()

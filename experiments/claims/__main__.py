@@ -18,7 +18,7 @@ from experiments.errors import UserError, flag
 
 def verdict_as_text(verdict: ClaimVerdict) -> str:
     """A verdict in a few lines."""
-    further = {"Power": verdict.power, "Note": verdict.note}
+    further = {"Cause": verdict.cause, "Power": verdict.power, "Note": verdict.note}
     paragraphs = [verdict.claim, verdict.evidence, *(f"{name}: {text}" for name, text in further.items() if text)]
     lines = [textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ") for text in paragraphs]
     return "\n".join([f"{verdict.paper} {verdict.id}: {verdict.shown}", *lines])

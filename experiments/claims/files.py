@@ -49,6 +49,7 @@ class Claim:
         reaches, or an erratum says that something else is meant.
     proof: where the claim is proved, so that a verdict in favour does not rest on tests alone; may be empty.
     ours: whether the claim is ours, such as what a false claim of the paper should say.
+    cause: why it fails, in a sentence; empty if it does not.
     note: a remark, as what the paper leaves open; may be empty.
     error: probability that any interval of one of its forms misses. The 5 % of a ledger are divided equally among its
         claims, and the share of a claim among its forms; claims without intervals have no share.
@@ -67,6 +68,7 @@ class Claim:
     reading: Literal["paper", "ours"] = "paper"
     proof: str = ""
     ours: bool = False
+    cause: str = ""
     note: str = ""
     error: float = FAMILY
 

@@ -53,6 +53,7 @@ def judge_claim(claim: Claim, results: Results) -> ClaimVerdict:
         shlex.join(["python", "-m", "experiments.claims", *places, *words]),
         claim.experiments,
         claim.reading == "ours",
+        claim.cause,
     )
 
 

@@ -123,6 +123,7 @@ class ClaimVerdict:
     command: the command that judges it again.
     experiments: those whose cells decide it; none for a claim that is computed, or judged by audits.
     our_reading: whether the paper leaves open what is meant, or how far it reaches, and the main form is our reading.
+    cause: why it fails, in a sentence; empty if it does not.
     """
 
     paper: str
@@ -141,6 +142,7 @@ class ClaimVerdict:
     command: str
     experiments: Sequence[str] = ()
     our_reading: bool = False
+    cause: str = ""
 
     @property
     def shown(self) -> str:

@@ -220,7 +220,6 @@ def _judged(collection: Collection, abouts: Sequence[About]) -> dict[str, Any]:
     names = list(audits[0]) if audits else []
     return {
         "claims": claims,
-        "errata": collection.judged.errata,
         "audits": {name: Words.of(row[name] for row in audits).as_json for name in names},
     }
 

@@ -1,4 +1,4 @@
-"""Claims with their verdicts and the cells that decide them, errata and audits, as plain values for the page."""
+"""Claims with their verdicts and the cells that decide them, and audits, as plain values for the page."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ import pandas as pd
 
 from experiments.audit.rows import NO_PROMISE, AuditRow
 from experiments.audit.table import AUDITS, cases, cases_behind, cases_of, picked
-from experiments.claims import Claim, ClaimVerdict, Results, claims, errata, judge_claims
+from experiments.claims import Claim, ClaimVerdict, Results, claims, judge_claims
 from experiments.claims.forms import Form
 from experiments.claims.promises import Audited
 from experiments.claims.results import CannotJudgeError
@@ -30,11 +30,10 @@ class Judged:
     Attributes
     ----------
     claims: each a mapping; `cells` are the keys of the cells that it is judged by, `audits` the places of its audits.
-    errata, audits: each a mapping of the fields of `Erratum` and `AuditRow`, and the verdicts of an audit.
+    audits: each a mapping of the fields of `AuditRow`, and the verdicts of an audit.
     """
 
     claims: list[dict[str, Any]]
-    errata: list[dict[str, Any]]
     audits: list[dict[str, Any]]
 
 
@@ -48,7 +47,6 @@ def all_judged(results: Results, papers: Collection[str] | None = None) -> Judge
             _claim(claim, verdict, results, audits)
             for claim, verdict in zip(chosen, judge_claims(chosen, results), strict=True)
         ],
-        errata=[plain(vars(erratum)) for erratum in errata(config_dirs) if papers is None or erratum.paper in papers],
         audits=[_audit(row, words) for row, words in zip(audits, asked_of(audits, config_dirs), strict=True)],
     )
 
@@ -77,6 +75,7 @@ def _claim(claim: Claim, verdict: ClaimVerdict, results: Results, audits: list[A
         "shown": verdict.shown,
         "evidence": without_places(verdict.evidence),
         "power": verdict.power,
+        "cause": claim.cause,
         "note": claim.note,
         "proof": claim.proof,
         "command": without_places(verdict.command),

@@ -1,8 +1,7 @@
-// Claims, errata and audits, with filters; from a claim to its cells, from an audit to its witness.
+// Claims and audits, with filters; from a claim to its cells, from an audit to its witness.
 
 const PARTS = [
   { value: "claims", text: "Claims" },
-  { value: "errata", text: "Errata" },
   { value: "audits", text: "Audits" },
 ];
 
@@ -41,7 +40,7 @@ function withAll(values, every, text = (value) => value) {
  */
 async function showClaims(results, state, place) {
   const part = PARTS.find(({ value }) => value === state.part) ?? PARTS[0];
-  const show = { claims: claimsPart, errata: errataPart, audits: auditsPart }[part.value] ?? claimsPart;
+  const show = { claims: claimsPart, audits: auditsPart }[part.value] ?? claimsPart;
   put(place, tabs("Parts", PARTS, part.value, (value) => ({ view: "claims", part: value })), ...show(results, state));
 }
 
@@ -52,12 +51,12 @@ async function showClaims(results, state, place) {
 function claimsPart(results, state) {
   const { claims } = results;
   const papers = claims.map(({ paper }) => paper);
-  const found = claims.filter((of) => (!state.paper || of.paper === state.paper) && (!state.verdict || of.outcome === state.verdict) && (!state.remark || of.shown.includes(state.remark)) && matches(state.search, [of.id, of.claim, of.where, of.evidence, of.note, of.power]));
+  const found = claims.filter((of) => (!state.paper || of.paper === state.paper) && (!state.verdict || of.outcome === state.verdict) && (!state.remark || of.shown.includes(state.remark)) && matches(state.search, [of.id, of.claim, of.where, of.evidence, of.cause, of.note, of.power]));
   const remarks = ["threshold ours", "claim of ours", "chosen after the data", "says nothing"].filter((text) => claims.some(({ shown }) => shown.includes(text)));
   const table = {
     caption: "claims",
-    columns: ["paper", "id", "where", "claim", "verdict", "evidence", "power", "note", "command"].map((title) => ({ title })),
-    rows: found.map((of) => [of.paper, of.id, of.where, of.claim, of.shown, of.evidence, of.power, of.note, of.command].map((text) => ({ text }))),
+    columns: ["paper", "id", "where", "claim", "verdict", "evidence", "power", "cause", "note", "command"].map((title) => ({ title })),
+    rows: found.map((of) => [of.paper, of.id, of.where, of.claim, of.shown, of.evidence, of.power, of.cause, of.note, of.command].map((text) => ({ text }))),
   };
   return [
     controls(
@@ -105,6 +104,7 @@ function claimItem(results, state, claim) {
     ];
     inside.append(
       ...(claim.power ? [make("p", {}, make("strong", {}, "Power: "), claim.power)] : []),
+      ...(claim.cause ? [make("p", {}, make("strong", {}, "Cause: "), claim.cause)] : []),
       ...(claim.note ? [make("p", {}, make("strong", {}, "Note: "), claim.note)] : []),
       ...(claim.proof ? [make("p", {}, make("strong", {}, "Proof: "), claim.proof)] : []),
       make("p", { class: "tools" }, ...links),
@@ -130,28 +130,6 @@ function settingsTable(claim) {
     columns: columns.map((title, place) => ({ title: title.replace(/_/g, " "), numeric: numeric[place] })),
     rows: rows.map((row) => row.map((value, place) => ({ text: typeof value === "number" && measured.has(columns[place]) ? quantity(value) : parameter(value), value: value ?? "" }))),
   };
-}
-
-/**
- * @param {Results} results
- * @param {State} state
- */
-function errataPart(results, state) {
-  const { errata } = results.content;
-  const found = errata.filter((of) => (!state.paper || of.paper === state.paper) && matches(state.search, Object.values(of)));
-  const names = Object.keys(errata[0] ?? {});
-  const table = { caption: "errata", columns: names.map((title) => ({ title })), rows: found.map((of) => names.map((name) => ({ text: of[name] ?? "" }))) };
-  return [
-    controls(selectOne("paper", "Paper", withAll(errata.map(({ paper }) => paper), "all papers", (paper) => citedAs(results, paper)), state.paper ?? ""), typeIn("search", "Words", state.search ?? "", [], "search")),
-    make("h2", { id: "found" }, `${found.length} of ${errata.length} errata`),
-    make("p", { class: "tools" }, csvButton("CSV", "errata", () => table)),
-    ...found.map((of) => {
-      const facts = Object.entries(of).filter(([name]) => !["paper", "id", "finding", "where"].includes(name));
-      const inside = make("div", {}, ...facts.map(([name, text]) => make("p", {}, make("strong", {}, `${name.replace(/_/g, " ")}: `), String(text))));
-      return make("details", {}, make("summary", {}, make("span", { class: "badge partly" }, of.id), `${of.finding} `, make("span", { class: "soft" }, `${citedAs(results, of.paper)}, ${of.where}`)), inside);
-    }),
-    origins([["All errata as text:", results.command("scripts.docs")]], [...found.map(({ paper }) => cited(results, paper)), results.content.citation]),
-  ];
 }
 
 const MOST_AUDITS = 200;

@@ -15,7 +15,7 @@
 
 /**
  * @typedef {{paper: string, id: string, where: string, claim: string, outcome: string, shown: string,
- *   evidence: string, power: string, note: string, proof: string, command: string, experiments: string[],
+ *   evidence: string, power: string, cause: string, note: string, proof: string, command: string, experiments: string[],
  *   cells: number[], audits: number[], settings: {columns: string[], rows: any[][]}}} Claim
  */
 
@@ -56,7 +56,7 @@
  *     alike: number[][]},
  *   others: Record<string, {cells: number[], values: [number, number | null, number | null][]}>,
  *   experiments: Experiment[], papers: {name: string, cited: string, title: string, venue: string}[],
- *   badges: Record<string, [string, string]>, claims: Claim[], errata: Record<string, string>[],
+ *   badges: Record<string, [string, string]>, claims: Claim[],
  *   audits: Record<string, Coded>, curves: {cells: number[], grids: number[][], grid: number[], least: number[],
  *   step: number[]}, blocks: Record<string, [number, number]>}} Content
  */

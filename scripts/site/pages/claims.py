@@ -80,6 +80,6 @@ def _shown(verdict: ClaimVerdict) -> TableEntry:
 
 def _about(verdict: ClaimVerdict) -> Markup:
     whose = "Claim of ours" if verdict.ours else "Claim"
-    lines = {whose: verdict.claim, "Where": verdict.where, "Evidence": verdict.evidence, "Power": verdict.power}
-    lines["Note"] = verdict.note
+    lines = {whose: verdict.claim, "Where": verdict.where, "Evidence": verdict.evidence}
+    lines |= {"Cause": verdict.cause, "Power": verdict.power, "Note": verdict.note}
     return Markup("<br>").join(Markup("<b>{}</b>: {}").format(name, text) for name, text in lines.items() if text)

@@ -1,19 +1,24 @@
-"""The page of errata, from `conf/errata/`."""
+"""The page of errata: which there are and how much they matter; each stands whole on the page of its paper."""
 
-import itertools
 from collections.abc import Iterable, Iterator
+
+from markupsafe import Markup
 
 from experiments.claims import Erratum, errata
 from experiments.config.papers import papers
+from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.text import slug
 from scripts.site.page import Page
 
-HEADER = """# Errata
+PAGE = """# Errata
 
-Errors found in the papers while their algorithms, theorems and figures were reproduced. *Printed* gives the text of the
-paper in our words and symbols; *shown by* names the test or command of this repository that shows the error, or what to
-compare. *Matters* is one of: harmless slip; omission (the statement is true, but something that a reader needs is
-missing); constant (rates are right, constants change); statement falls (it is false as printed).
+Errors found in the papers while their algorithms, theorems and figures were reproduced. The page of a paper has each
+whole: what is printed, in our words and symbols, what we found, and the test or command that shows it. *Matters* is one
+of: harmless slip; omission (the statement is true, but something that a reader needs is missing); constant (rates are
+right, constants change); statement falls (it is false as printed).
+
 """
+COLUMNS = [Column("erratum"), Column("paper", choices=True), Column("where"), Column("matters", choices=True)]
 
 
 def pages() -> Iterator[Page]:
@@ -22,12 +27,17 @@ def pages() -> Iterator[Page]:
 
 
 def errata_page(several: Iterable[Erratum]) -> str:
-    """The page, by paper."""
-    parts = [HEADER]
-    for name, some in itertools.groupby(several, key=lambda erratum: erratum.paper):
-        parts.append(f"## {papers()[name].cited if name in papers() else name}\n")
-        for erratum in some:
-            lines = {"Where": erratum.where, "Printed": erratum.printed, "Found": erratum.finding}
-            lines |= {"Matters": erratum.matters, "Shown by": erratum.shown_by}
-            parts += [f"### {erratum.id}\n", *(f"- {word}: {text}" for word, text in lines.items()), ""]
-    return "\n".join(parts)
+    """The page: a table of all, each linked to its place on the page of its paper."""
+    rows = [_row(erratum) for erratum in several]
+    return PAGE + PageTable("all-errata", "All errata", COLUMNS, rows, stacked=True, headed=True).html
+
+
+def _row(erratum: Erratum) -> list[TableEntry]:
+    page = f"papers/{erratum.paper}.html"
+    paper = papers()[erratum.paper].cited if erratum.paper in papers() else erratum.paper
+    return [
+        TableEntry(Markup('<a href="{}#erratum-{}">{}</a>').format(page, slug(erratum.id), erratum.id)),
+        TableEntry(Markup('<a href="{}#errata">{}</a>').format(page, paper), choice=paper),
+        TableEntry(erratum.where),
+        TableEntry(erratum.matters),
+    ]

@@ -165,12 +165,11 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
 
 
 def _claim(claim: ShownClaim) -> str:
-    """A claim and its verdict; for one that fails, the note is its cause."""
+    """A claim and its verdict; for one that fails, with its cause."""
     verdict = claim.verdict
-    remarks = [f"- Where: {literal(verdict.where)}", f"- Evidence: {literal(claim.evidence)}"]
-    remarks += [
-        f"- {name}: {literal(text)}" for name, text in (("Note", verdict.note), ("Power", verdict.power)) if text
-    ]
+    said = {"Where": verdict.where, "Evidence": claim.evidence, "Cause": verdict.cause}
+    said |= {"Note": verdict.note, "Power": verdict.power}
+    remarks = [f"- {name}: {literal(text)}" for name, text in said.items() if text]
     places = [f"[{exhibit.name}](#fig-{exhibit.identifier})" for exhibit in claim.exhibits]
     remarks += [f"- Rests on: {', '.join(places)}"] if places else []
     remarks.append(f"- {_explorer({'view': 'claims', 'open': f'{verdict.paper}/{verdict.id}'})}")

@@ -9,10 +9,14 @@ import pytest
 from experiments.claims import Outcome, Results, claims, errata, judge_claim, judge_claims, promises, written
 from experiments.claims.settings import COUNTED
 from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.papers import papers
 from scripts import docs
 from scripts.docs import worst_failures
+from scripts.exhibits.claims import JudgedClaims
+from scripts.pages.text import slug
 from scripts.site.pages.claims import claims_page
 from scripts.site.pages.errata import errata_page
+from scripts.site.pages.papers import literal, paper_page, sections
 
 pytestmark = pytest.mark.slow
 
@@ -187,12 +191,24 @@ def test_the_page_of_claims_has_each_with_its_evidence(verdicts):
             assert said in text, verdict.id
 
 
-def test_the_page_of_errata_has_each_whole():
-    text = errata_page(errata())
-    for erratum in errata():
-        section = text.partition(f"\n### {erratum.id}\n")[2].partition("\n### ")[0]
-        for said in (erratum.where, erratum.printed, erratum.finding, erratum.matters, erratum.shown_by):
-            assert said in section, erratum.id
+def test_a_claim_fails_if_and_only_if_its_cause_is_said(verdicts):
+    for verdict in verdicts:
+        assert (verdict.outcome is Outcome.FAILS) == bool(verdict.cause), verdict.id
+        assert not verdict.cause or verdict.cause.endswith("."), verdict.id
+
+
+def test_an_erratum_stands_whole_on_the_page_of_its_paper_alone():
+    """The page of errata names each, with a link there."""
+    table = html.unescape(errata_page(errata()))
+    for section in sections([], JudgedClaims(errata=errata()), papers()):
+        text = paper_page(section, [], errata())
+        for erratum in errata():
+            for said in (erratum.printed, erratum.finding):
+                assert said not in table, erratum.id
+                assert (literal(said) in text) == (erratum.paper == section.name), erratum.id
+            place = f"erratum-{slug(erratum.id)}"
+            assert f'<a href="papers/{erratum.paper}.html#{place}">{erratum.id}</a>' in table
+            assert (f"({place})=" in text) == (erratum.paper == section.name), erratum.id
 
 
 def test_tests_that_show_errata_exist():

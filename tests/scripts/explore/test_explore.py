@@ -138,7 +138,7 @@ def test_nothing_on_the_page_comes_from_elsewhere(file):
 
 def test_own_results_are_included(tmp_path, call, monkeypatch):
     """A cell of no experiment is read from its folder; those of named experiments alone can be asked for."""
-    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], []))
     overrides = ["instance=c2", "policy=dp_se", "horizon=3000", f"results_dir={tmp_path}/results", "published_dir=null"]
     asked = plan([[*overrides, "replications=3"]], Composer())[0]
     run_jobs([CellJob(request, None) for request in asked.requests], Store(tmp_path / "results"), workers=1)
@@ -153,7 +153,7 @@ def test_own_results_are_included(tmp_path, call, monkeypatch):
 
 
 def test_an_empty_store_is_an_error_of_one_line(tmp_path, call, monkeypatch):
-    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], []))
     monkeypatch.setattr(collect, "jobs_on_page", lambda command: {})
     (tmp_path / "results").mkdir()
     outcome = call(

@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def page(folder, call, monkeypatch, tmp_path):
     """The page, the arguments that it was made with, and the data inside."""
-    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+    monkeypatch.setattr(collect, "all_judged", lambda *_: collect.Judged([], []))
     monkeypatch.setattr(collect, "jobs_on_page", lambda command: {"mine": ["+experiment=mine", *command.jobs[0]]})
     given = ["--config-dir", folder, f"results_dir={folder}/results"]
     outcome = call(*given, "published_dir=null", f"explore_dir={tmp_path}", "runner.workers=1", main=explore.main)

@@ -27,7 +27,7 @@ def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sessions")
     asked = ["-m", "+experiment=sajed2019/fig03,atlas/arms", f"explore_dir={folder}", "runner.workers=1"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collect, "all_judged", lambda *_: collect.Judged([], [], []))
+        patch.setattr(collect, "all_judged", lambda *_: collect.Judged([], []))
         patch.setattr(sys, "argv", ["explore", *asked])
         explore.main()
     with Browser() as browser:

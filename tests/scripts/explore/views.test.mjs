@@ -181,12 +181,6 @@ test("settings of a claim: measured numbers with four digits, parameters as they
   assert.deepEqual(page("settingsTable(claim).rows[0].map(({text}) => text)", { claim: all }), measured.map(() => "0.1235"));
 });
 
-test("errata are filtered by paper and words", () => {
-  const errata = [{ paper: "tao2022", id: "1", finding: "a sum", where: "x" }, { paper: "wu2025", id: "2", finding: "a sign", where: "y" }];
-  const found = (state) => page("errataPart(results, state)[1].inside[0]", { results: { ...judged, content: { ...results.content, errata } }, state });
-  assert.deepEqual([{}, { paper: "wu2025" }, { search: "sum" }, { search: "sum sign" }].map(found), ["2 of 2 errata", "1 of 2 errata", "1 of 2 errata", "0 of 2 errata"]);
-});
-
 test("audits: those of a claim, filtered, what is violated first and then what is undecided", () => {
   const coded = (values) => ({ codes: values.map((_, place) => place), values });
   const audits = { policy: coded(["p0", "p1", "p2", "p3"]), paper_verdict: coded(["kept", "undecided", "violated", "tight"]), verdict: coded(["kept", "kept", "kept", "undecided"]), level: coded(["release", "release", "transcript", "release"]), asked: coded([["policy=dp_se"]]) };

@@ -20,8 +20,8 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question("Is DP-SE private if I publish all arms?", ("Privacy",), ("dp_se", "transcript", "tight")),
-    Question("Which claims of the papers fail, and why?", ("Claims",), ("fails", "Evidence", "by-5x")),
-    Question("What does ε = 0.5 cost at 20,000 users?", ("Start",), ("20,000 users", "DP-KLUCB", "52 clicks")),
+    Question("Which claims of the papers fail, and why?", ("Claims",), ("fails", "Evidence", "Cause", "by-5x")),
+    Question("What does ε = 0.5 cost at 20,000 users?", ("Start",), ("20,000 users", "DP-KLUCB", "nearly as many")),
     Question("Which policy do I take if I trust nobody?", ("Choose a policy", "atlas"), ("local, ε",)),
     Question("What do kept, shown and slack mean?", ("Glossary",), ("kept and shown", "Slack", "half of the budget")),
     Question("How do I add a policy of my own?", ("Your own policy",), ("experiments.new policy NAME", "ledger")),
@@ -35,7 +35,7 @@ QUESTIONS = (
         ("approximate number of stored checkpoints",),
     ),
     Question("What does experiments.store gc remove?", ("Reference", "Commands"), ("gc lists files",)),
-    Question("What is printed wrong in wang2024?", ("Errata",), ("Wang and Zhu (2024)", "Matters")),
+    Question("What is printed wrong in wang2024?", ("Errata", "Wang and Zhu (2024)"), ("Printed", "Found", "Matters")),
     Question(
         "How do I resume a sweep that was killed?",
         ("Sweeps and long runs",),

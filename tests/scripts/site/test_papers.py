@@ -154,7 +154,7 @@ def judged(claim):
     ours = claim.paper == "mine"
     remarks = ["claim of ours"] if ours else ["threshold ours", "chosen after the data"]
     under = "wind" if claim.outcome == "holds under" else ""
-    shared = {"evidence": "All.", "command": "python -m experiments.claims", "note": "As far as is known."}
+    shared = {"evidence": "All.", "command": "python -m experiments.claims", "note": "As far as is known.", "cause": ""}
     shared |= {"power": "" if claim.outcome == "holds" else "x < 7 fails", "ours": ours, "remarks": remarks}
     shared |= {"our_threshold": not ours, "says_nothing": "says nothing" * (claim.id == "b")}
     shared |= {"shown": f"{claim.outcome} {under}".strip() + f" ({'; '.join(remarks)})"}

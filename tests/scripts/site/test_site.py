@@ -27,6 +27,7 @@ from tests.scripts.site.questions import QUESTIONS
 
 pytestmark = pytest.mark.slow
 WIDTHS = (1280, 360)
+AXE = REPOSITORY / "scratch" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +211,35 @@ def test_a_table_is_filtered_and_sorted_with_the_keyboard(site, browser):
     assert kept == sorted(kept)
     assert len(set(kept)) > 2
     assert browser.run("document.querySelectorAll('#audits thead th')[9].getAttribute('aria-sort')") == "ascending"
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None or not AXE.exists(), reason="needs chromium and axe-core: make axe")
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_no_violation(site, browser, width, dark):
+    """On a page of each kind; of a search, when its results are there."""
+    rules = AXE.read_text()
+    kinds = {file.parent: file for file in sorted(site.rglob("*.html")) if "_static" not in file.parts}
+    names = ("index", "sweeps", "privacy", "atlas", "performance", "claims", "notebook", "papers/sajed2019")
+    found = {}
+    for file in {*kinds.values(), *(site / f"{name}.html" for name in names)}:
+        browser.open(file, width, dark)
+        found[str(file.relative_to(site))] = violations(browser, rules)
+    browser.visit(f"{(site / 'search.html').resolve().as_uri()}?q=halving", width, dark)
+    browser.run("new Promise(resolve => setTimeout(resolve, 3000))")
+    found["search"] = violations(browser, rules)
+    assert {page: ids for page, ids in found.items() if ids} == {}
+
+
+def violations(browser, rules):
+    """Violations that axe finds on the page: each a rule and the first element."""
+    browser.run("new Promise(resolve => setTimeout(resolve, 500))")  # colours change in a transition
+    browser.run(f"{rules};1")
+    return browser.run(
+        "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => "
+        "violations.map(({ id, nodes }) => [id, nodes[0].html.slice(0, 200)]))"
+    )
 
 
 @pytest.mark.browser
