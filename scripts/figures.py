@@ -43,6 +43,7 @@ from scripts.drawing.fresh import (
     CommandInputs,
     Digests,
     FigureCache,
+    code_of_plans,
     digest_of_plan,
     draw_if_changed,
     overrides_as_text,
@@ -131,8 +132,9 @@ def make_all(command: CommandLine, cache: FigureCache) -> CommandInputs:
         print(_skipped(fresh, cache.folder))
     if any(outcome.problem for outcome in made):
         sys.exit(2)
-    results, files = ({name for outcome in made for name in getattr(outcome, what)} for what in ("results", "files"))
-    return CommandInputs([outcome.name for outcome in made if outcome.figure], sorted(results), sorted(files))
+    results, own = ({name for outcome in made for name in getattr(outcome, what)} for what in ("results", "files"))
+    files = [*sorted(own), *map(str, code_of_plans(plans))]
+    return CommandInputs([outcome.name for outcome in made if outcome.figure], sorted(results), files)
 
 
 def _each(plans: Sequence["Plan"], workers: int, cache: FigureCache, again: bool, may_lack: bool) -> list[Made]:

@@ -4,7 +4,7 @@ The inputs of a figure are the `figure` of its experiment, its stored cells, the
 that its classes and bounds depend on, the code that describes it, and the versions of the libraries. That code is found
 by its imports, from the kinds of figures and the classes of the cells on. What is drawn is the `Drawing` that follows
 from the inputs, and the code that renders it, found in the same way. The file `.drawn.json` beside the figures is a
-cache: hashes of both for each figure, and for each command a hash of everything that the command could depend on, so
+cache: hashes of both for each figure, and for each command a hash of everything that it could depend on, so
 that a second call of the command need not even plan.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.config.compose import CONF, REPOSITORY
+from experiments.config.compose import CONF
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.whole_files import put
@@ -35,11 +35,19 @@ if TYPE_CHECKING:
     from scripts.drawing.drawing import Drawing
 
 NOTE = ".drawn.json"
+COMMAND = "scripts.figures"
 KINDS, RENDERER = "scripts.drawing.kinds", "scripts.drawing.render"  # what describes and what renders
 
 
 class CommandInputs(NamedTuple):
-    """The figures of a command, the folders of their results, and the user's files that they depend on."""
+    """What a command depends on, beside configs, the user's and ours.
+
+    Attributes
+    ----------
+    figures: their names.
+    results: the folders of their results.
+    files: the user's files that they depend on, and all code of this repository that plans, describes and draws them.
+    """
 
     figures: list[str]
     results: list[str]
@@ -165,10 +173,23 @@ def _written(plan: "Plan") -> str:
         return str(error)
 
 
+def code_of_plans(plans: Iterable["Plan"]) -> list[Path]:
+    """The files of this repository that plan, describe and draw the figures of some plans."""
+    bounds, classes = set[str](), set[str]()
+    for plan in plans:
+        bounds |= _modules_of_bounds(_figure(plan))
+        classes |= _classes(request.cell for request in plan.requests)
+    return files_of_ours({COMMAND, KINDS, RENDERER, *classes, *bounds})
+
+
 def describing_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
     """The files of this repository that describe a figure: kinds of figures, classes of its cells, and its bounds."""
-    classes = {type(part).__module__ for cell in cells for part in (cell, cell.instance, cell.policy)}
-    return files_of_ours({KINDS, *classes, *_modules_of_bounds(figure)})
+    return files_of_ours({KINDS, *_classes(cells), *_modules_of_bounds(figure)})
+
+
+def _classes(cells: Iterable["Cell"]) -> set[str]:
+    """The modules of the classes of some cells."""
+    return {type(part).__module__ for cell in cells for part in (cell, cell.instance, cell.policy)}
 
 
 def _modules_of_bounds(figure: Mapping[str, Any]) -> set[str]:
@@ -234,9 +255,12 @@ def _parts(value: Any) -> Iterator[bytes]:
 
 
 def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
-    """A hash of everything that a command could depend on: sources, configs, results by their size and time."""
+    """A hash of everything that a command could depend on: code, configs, results by their size and time.
+
+    A file of code that is new counts from when one that counts imports it, and so has changed.
+    """
     digest = hashlib.sha256(_libraries().encode())
-    for folder in (REPOSITORY / "bandits", REPOSITORY / "experiments", REPOSITORY / "scripts", CONF, *config_dirs):
+    for folder in (CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
             digest.update(_state_of_file(file))
     for name in inputs.files:

@@ -1,12 +1,15 @@
 """The files of this repository that its modules depend on, found by their imports."""
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from experiments.config.compose import REPOSITORY
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # where a statement has others
 OURS = ("bandits", "experiments", "scripts")
 
 
@@ -41,26 +44,28 @@ def _used(name: str) -> list[str]:
     """What the import statements of a module name, as modules or as names in them, or all modules in its folder."""
     file = _file_of(name)
     assert file is not None
-    is_package, nodes = file.name == "__init__.py", list(_nodes(ast.parse(file.read_bytes())))
+    is_package, text = file.name == "__init__.py", file.read_text(encoding="utf-8")
     package, used = name if is_package else name.rpartition(".")[0], list[str]()
-    for node in nodes:
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             used += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             used += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    if is_package and any(isinstance(node, ast.Attribute) and node.attr == "iter_modules" for node in nodes):
+    if is_package and "iter_modules(" in text:
         used += [f"{name}.{inner.stem}" for inner in file.parent.iterdir()]
     return used
 
 
-def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node of a tree, without those in `if TYPE_CHECKING`."""
-    waiting = [tree]
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Every statement of a module, however deep, without those in `if TYPE_CHECKING`."""
+    waiting: list[Any] = [tree]
     while waiting:
         node = waiting.pop()
-        yield node
-        for below in ast.iter_child_nodes(node):
-            if not (isinstance(below, ast.If) and ast.unparse(below.test) == "TYPE_CHECKING"):
-                waiting.append(below)
+        for below in itertools.chain(*(getattr(node, block, ()) for block in BLOCKS)):
+            if isinstance(below, ast.If) and ast.unparse(below.test) == "TYPE_CHECKING":
+                continue
+            waiting.append(below)
+            if isinstance(below, ast.stmt):
+                yield below

@@ -1,5 +1,6 @@
 """Figures are drawn again if and only if something that they depend on has changed."""
 
+import json
 import os
 import sys
 from dataclasses import fields, replace
@@ -238,6 +239,29 @@ def test_all_code_that_runs_is_an_input(name, tmp_path):
     assert files - set(found) == set()
     files, _ = ran(lambda: render.save(drawing, tmp_path / "figure", "command"))
     assert files - set(imports.files_of_ours([fresh.RENDERER])) == set()
+
+
+@pytest.mark.slow
+def test_all_code_of_a_command_counts_and_no_other(call, tmp_path):
+    """What parses, plans, simulates, describes, draws and remembers: an edit of any other file does not even plan."""
+    words = (*ASKED, "replications=2", "complete=true", f"figures_dir={tmp_path}/figures")
+    files, outcome = ran(lambda: call(*words, f"results_dir={tmp_path}/results", main=figures.main))
+    assert (outcome.code, outcome.err) == (0, "")
+    code = set(fresh.code_of_plans(plan([list(ASKED)], Composer())))
+    assert files - code == set()
+    assert code.isdisjoint(
+        {*(REPOSITORY / "bandits" / "deploy").iterdir(), *(REPOSITORY / "scripts" / "site").iterdir()}
+    )
+    note = json.loads((tmp_path / "figures" / fresh.NOTE).read_text())
+    assert [set(map(str, code)) <= set(about["files"]) for about in note["commands"].values()] == [True]
+
+
+def test_a_changed_file_of_code_is_another_state(tmp_path):
+    (tmp_path / "a.py").write_text("a = 1")
+    inputs = fresh.CommandInputs([], [], [str(tmp_path / "a.py")])
+    before = fresh._state(inputs, [])
+    (tmp_path / "a.py").write_text("a = 2")
+    assert fresh._state(inputs, []) != before
 
 
 def test_the_code_of_a_figure_is_found_by_its_imports():
