@@ -265,7 +265,8 @@ def test_its_docs_are_written(copy):
     code = (
         "from experiments.claims import Results, claims, errata, judge_claims\n"
         "from experiments.config.compose import Composer\n"
-        "from experiments.store import RESULTS, Store\n"
+        "from experiments.config.folders import RESULTS\n"
+        "from experiments.store import Store\n"
         "from scripts.site.pages.claims import claims_page\n"
         "from scripts.site.pages.errata import errata_page\n"
         "chosen = [claim for claim in claims() if claim.paper == 'invented2026']\n"

@@ -13,7 +13,8 @@ import pytest
 from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
-from experiments.simulate import complete, runners, simulate_block
+from experiments.library import summary
+from experiments.simulate import runners, simulate_block
 from experiments.simulate.runners import Here, OtherProcesses, Processes
 
 
@@ -21,7 +22,7 @@ from experiments.simulate.runners import Here, OtherProcesses, Processes
 def test_memory_is_reported_in_megabytes():
     """The peak memory of this process, which the system reports in kB."""
     (most,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
-    assert complete._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)
+    assert summary._megabytes([]) == pytest.approx(int(most) / 1024, rel=0.05)
 
 
 def test_seconds_are_those_of_the_processor_not_of_the_clock(monkeypatch):
