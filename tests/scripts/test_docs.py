@@ -59,11 +59,18 @@ def test_the_glossary_is_short_and_has_the_numbers_of_the_code():
 
 
 def test_the_note_of_a_claim_is_printed():
-    fields = {"claim": "It is so.", "evidence": "All.", "power": "", "note": "As far as is known."}
+    fields = {
+        "claim": "It is so.",
+        "evidence": "All.",
+        "power": "",
+        "cause": "It is not known.",
+        "note": "As far as is known.",
+    }
     verdict = SimpleNamespace(paper="a", id="b", shown="holds", **fields)
     assert verdict_as_text(verdict).splitlines() == [
         "a b: holds",
         "  It is so.",
         "  All.",
+        "  Cause: It is not known.",
         "  Note: As far as is known.",
     ]
