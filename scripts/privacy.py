@@ -46,6 +46,7 @@ def main() -> None:
     listed = own if command.config_dirs else cases(AUDITS)
     if not listed:
         raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
+    stored_in = folder(command.config, "results_dir")  # before the work
     work = (delayed(audited)(case, about, command.composer) for case in listed)
     with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as audits:
         made = [progress.after(row, rows=1) for row in audits]
@@ -53,7 +54,6 @@ def main() -> None:
     refused = [problem for problem in made if isinstance(problem, UserError)]
     if refused and not command.config_dirs:
         raise refused[0]
-    stored_in = folder(command.config, "results_dir")
     places = (stored_in / "audit.parquet", stored_in / "privacy.md") if command.config_dirs else (ROWS, None)
     if rows:
         print(_written(rows, *places))

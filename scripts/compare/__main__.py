@@ -42,10 +42,11 @@ def write_comparison(command: CommandLine, job: list[str]) -> None:
     """Simulate, draw and write the comparison of a job, and print its table. Raises `UserError`."""
     planned = plans(command, job)
     own, output = planned[0], output_of(planned[0])
+    figures = folder(own.config, "figures_dir")  # before anything is simulated
     print(complete(planned, runner_of(planned)))
     comparison = PolicyComparison(own, Cells.of(map(stored_cells, planned)), command.value(job, "estimate"))
     drawing = comparison.drawing()
-    stem = folder(own.config, "figures_dir") / comparison.name
+    stem = figures / comparison.name
     typed = shlex.join(["python", "-m", "scripts.compare", *sys.argv[1:]])
     try:
         files = save(drawing, stem, typed, output)
