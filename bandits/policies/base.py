@@ -70,17 +70,16 @@ class Policy(Learner[Instance]):
         """
         if self.domain in (Domain.UNIT, Domain.BINARY) and not ((table >= 0) & (table <= 1)).all():
             raise ParameterError("table", f"{self.name} needs rewards in [0, 1]")
-        played = np.empty(horizon, dtype=np.int64)
-        pulls = np.zeros(len(table), dtype=np.int64)
+        played, pulls, rewards = [], [0] * len(table), table.tolist()  # lists, whose items are read much faster
         choices = self.choices(len(table), horizon, rng)
         arm = next(choices)
         for step in range(horizon):
-            played[step] = arm
-            reward = table[arm, pulls[arm] if convention is Convention.STREAM else step]
+            played.append(arm)
+            reward = rewards[arm][pulls[arm] if convention is Convention.STREAM else step]
             pulls[arm] += 1
             if step < horizon - 1:
                 arm = choices.send(float(reward))
-        return played
+        return np.array(played, dtype=np.int64)
 
     def reward_limits(self, arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
         """The limits between which a change of the first reward of an arm has an effect on the policy."""

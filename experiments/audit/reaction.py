@@ -135,11 +135,13 @@ def horizon_that_reacts(
 
 
 def _depends(policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention) -> bool:
-    """As `Reaction.depends`; the first table that changes the arms ends it."""
+    """As `Reaction.depends`; the first play that a table changes ends it."""
     first, *others = tables = _tables(arms, horizon, limits)
-    seeds = _seeds(SEARCH_SEEDS, len(tables) * horizon)
-    before = _plays(policy, first, convention, 1.0, seeds)
-    return any(bool((_plays(policy, table, convention, 1.0, seeds) != before).any()) for table in others)
+    for seed in range(_seeds(SEARCH_SEEDS, len(tables) * horizon)):
+        before = _play(policy, first, convention, 1.0, seed)
+        if any((_play(policy, table, convention, 1.0, seed) != before).any() for table in others):
+            return True
+    return False
 
 
 def _seeds(most: int, steps: int) -> int:
@@ -167,13 +169,14 @@ def _between(first: FloatArray, last: FloatArray, number: int, steps: int) -> Fl
 
 def _plays(policy: Any, table: FloatArray, convention: Convention, noise: float, seeds: int) -> IntArray:
     """A play for each of some generators, shape (seeds, horizon); the same generators whatever the parameters."""
+    return np.concatenate([_play(policy, table, convention, noise, seed) for seed in range(seeds)])
+
+
+def _play(policy: Any, table: FloatArray, convention: Convention, noise: float, seed: int) -> IntArray:
+    """One play with the generator of a seed, shape (1, horizon)."""
     try:
-        plays = [
-            played(policy, table, 1, generator(f"reaction {policy.name}", seed, noise), convention)
-            for seed in range(seeds)
-        ]
+        return played(policy, table, 1, generator(f"reaction {policy.name}", seed, noise), convention)
     except ParameterError:
         raise
     except Exception as error:  # a class of the user may raise anything
         raise UserError(f"{policy.name}: {in_words(error)}") from None
-    return np.concatenate(plays)

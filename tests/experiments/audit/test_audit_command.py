@@ -50,7 +50,7 @@ def test_a_row_says_everything():
 
 
 def test_the_level_is_what_is_promised():
-    assert row("policy=dp_se", "horizon=50").level == "transcript"
+    assert row("policy=dp_se", "horizon=9").level == "transcript"
     assert row("policy=ldprse", "instance=s1", "horizon=50").level == "release"
     assert row("policy=dp_ftpl_new", "budget.delta=0.1", "horizon=50").level == "decision"
 
@@ -63,10 +63,10 @@ def test_a_promise_about_decisions_says_nothing_of_transcripts():
 
 @pytest.mark.slow
 def test_sampled_bounds_are_marked():
-    found = row("policy=dp_ucb_bound", "budget.epsilon=4", "horizon=6", runs=4000)
+    found = row("policy=dp_ucb_bound", "budget.epsilon=4", "horizon=4", runs=4000)
     assert found.runs in (0, 8000)
     assert found.verdict == "kept"
-    found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=6", runs=400)
+    found = row("policy=dp_ucb_bound", "budget.epsilon=40", "horizon=4", runs=400)
     assert found.verdict == "no verdict"  # 400 plays show no epsilon above 6
 
 
@@ -101,7 +101,7 @@ def test_the_command_prints_a_row(shell):
         (["level=all"], ["level=all", "transcript"]),
         (["convention=row"], ["convention=row", "stream"]),
         (["domain=real"], ["domain=real", "binary"]),
-        (["domain=signed"], ["domain", "unit, binary"]),
+        (["domain=signed", "horizon=9"], ["domain", "unit, binary"]),
         (["arms=1"], ["arms", "at least 2"]),
         (["horizon=1"], ["horizon", "number of arms"]),
         (["policy=ucb1"], ["policy=ucb1", "declare a guarantee"]),
