@@ -2,11 +2,13 @@
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import Any, TypeVar, cast
@@ -21,8 +23,9 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 _CACHING: Any = caching  # which has no types
 _APPDIRS: Any = appdirs
 _NUMBA: Any = numba
-FOLDER = "loops-"  # machine code of one state of the sources
+PACKAGE = Path(__file__).parent
 KEPT = 24 * 3600.0  # seconds for which machine code of other sources is kept
+IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
 
 
 def _writable(folder: Path) -> bool:
@@ -53,42 +56,74 @@ def _of_this_user() -> Path | None:
 
 
 def place_for(package: Path, chosen: str = "") -> Path | None:
-    """The folder for the machine code of a `package`: its name changes with every change to the package's sources.
+    """The folder for machine code: in `chosen` (NUMBA_CACHE_DIR) if given, else beside the sources of `package`.
 
-    Numba compiles a loop again when the file of the loop has changed, but not when the file of another loop
-    that it calls has changed. After a change of a noise function, loops that call it would still use the old code.
-
-    It is in `chosen` (NUMBA_CACHE_DIR) if that is given, else beside the sources, else in the user's cache, else among
-    temporary files: the first that can be written; None if none can, and each process compiles for itself.
+    If that cannot be written, it is in the user's cache, else among temporary files; None if none of them can be
+    written, and each process compiles for itself.
     """
     of_user = Path(_APPDIRS.user_cache_dir("private-bandits"))
     bases = [Path(chosen)] if chosen else [package / "__pycache__", of_user]
-    for base in (*bases, _of_this_user()):
-        if base is not None and _writable(base):
-            folder = base / folder_of(package)
-            if not folder.exists():
-                remove_old(base)
-            return folder
-    return None
+    writable = (base / "loops" for base in (*bases, _of_this_user()) if base is not None and _writable(base))
+    return next(writable, None)
 
 
-def folder_of(package: Path) -> str:
-    """The name of the folder for the machine code of a `package`: it changes with every change to its sources."""
+PLACE = place_for(PACKAGE, _NUMBA.config.CACHE_DIR)
+
+
+def state_of(module: str, file: Path) -> str:
+    """A hash of the `sources_of` a module: its machine code is that of the same sources.
+
+    Numba compiles a loop again when the file of the loop has changed, but not when the file of another loop that it
+    calls has changed: after a change of a noise function, loops that call it would still use the old code. Where the
+    sources are does not matter, so that copies of them share machine code.
+    """
     digest = hashlib.sha256()
-    for source in sorted(package.rglob("*.py")):
-        digest.update(source.read_bytes())
-    return f"{FOLDER}{digest.hexdigest()[:16]}"
+    for name, source in sorted(sources_of(module, file).items()):
+        digest.update(name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-def remove_old(base: Path) -> None:
-    """Remove machine code of other sources from `base`, unless it was written within a day: it may be in use."""
-    for folder in base.glob(f"{FOLDER}*"):
+def sources_of(module: str, file: Path) -> dict[str, Path]:
+    """The files of a module and of all that it imports of its own package and of ours, directly or not, by module."""
+    root = file.parents[module.count(".") + (file.name == "__init__.py")]
+    roots = {module.partition(".")[0]: root, PACKAGE.name: PACKAGE.parent}
+    sources, left = {module: file}, [file]
+    while left:
+        for name in _imported(left.pop()) - sources.keys():
+            source = _file_of(name, roots)
+            if source is not None:
+                sources[name] = source
+                left.append(source)
+    return sources
+
+
+def _imported(file: Path) -> set[str]:
+    """The names of modules that a file imports, and of what may be modules: words of comments do no harm."""
+    names = set[str]()
+    for package, members, modules in IMPORT.findall(file.read_text(encoding="utf-8")):
+        names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()
+        names |= set(re.findall(r"[\w.]+", modules))
+    return names
+
+
+def _file_of(name: str, roots: dict[str, Path]) -> Path | None:
+    """The file of a module in the package of a loop or in ours; None for other modules and for what is none."""
+    root = roots.get(name.partition(".")[0])
+    if root is None:
+        return None
+    path = root.joinpath(*name.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def remove_old(place: Path, module: str) -> None:
+    """Remove machine code of other sources of a module, unless it was written within a day: it may be in use."""
+    for folder in place.glob(f"{module}-*"):
         newest = max((file.stat().st_mtime for file in folder.rglob("*")), default=0.0)
         if newest < time.time() - KEPT:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-PLACE = place_for(Path(__file__).parent, _NUMBA.config.CACHE_DIR)
+_state_of_ours = cache(state_of)  # once for all loops of a file, as a process imports our sources once
 
 
 class _Locator(_CACHING.InTreeCacheLocator):  # type: ignore[misc]
@@ -96,7 +131,17 @@ class _Locator(_CACHING.InTreeCacheLocator):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         super().__init__(function, file)
-        self._cache_path = str(cast(Path, PLACE) / self.get_suitable_cache_subpath(file))
+        self._module = function.__module__
+        self._state = (_state_of_ours if PACKAGE in Path(file).parents else state_of)(self._module, Path(file))
+        self._cache_path = str(cast(Path, PLACE) / f"{self._module}-{self._state}")
+
+    def get_source_stamp(self) -> str:
+        return self._state
+
+    def ensure_cache_path(self) -> None:
+        if not Path(self._cache_path).exists():
+            remove_old(cast(Path, PLACE), self._module)
+            Path(self._cache_path).mkdir(parents=True, exist_ok=True)
 
 
 class _Kept(_CACHING.CompileResultCacheImpl):  # type: ignore[misc]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bandits.compiled import FOLDER, borrowing, remove_old
+from bandits.compiled import PACKAGE, borrowing, remove_old, sources_of, state_of
 
 LOOPS = """
 from bandits.compiled import borrowing, compiled
@@ -146,12 +146,48 @@ def test_a_borrowing_loop_that_returns_an_array_is_refused():
 
 
 def test_machine_code_of_old_sources_is_removed(tmp_path):
-    for name, days in (("old", 2), ("new", 0)):
-        code = tmp_path / f"{FOLDER}{name}" / "bandits" / "code.nbc"
+    for name, days in (("loops.lazy-old", 2), ("loops.lazy-new", 0), ("loops.lazy_thompson-old", 2)):
+        code = tmp_path / name / "code.nbc"
         code.parent.mkdir(parents=True)
         code.touch()
         os.utime(code, (time.time() - 86400 * days - 3600,) * 2)
         os.utime(code.parent, (time.time() - 86400 * days - 3600,) * 2)
-    (tmp_path / "module.cpython-311.pyc").touch()
-    remove_old(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{FOLDER}new", "module.cpython-311.pyc"}
+    remove_old(tmp_path, "loops.lazy")
+    assert {path.name for path in tmp_path.iterdir()} == {"loops.lazy-new", "loops.lazy_thompson-old"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("from bandits.loops.front import front, window_of", {"bandits.loops.front"}),
+        ("from bandits.loops import front", {"bandits.loops", "bandits.loops.front"}),
+        ("from mine import (\n    noise,\n    sums as more,\n)", {"mine", "mine.noise", "mine.sums"}),
+        ("import mine.noise as noise, mine.sums", {"mine.noise", "mine.sums"}),
+        ("def arm():\n    from mine.noise import draw", {"mine.noise"}),
+        ("import numpy, other\nfrom mines import noise", set()),
+    ],
+)
+def test_machine_code_depends_on_all_that_a_loop_imports(tmp_path, text, seen):
+    """Of its own package and of `bandits`, whatever the form of the import."""
+    (tmp_path / "mine").mkdir()
+    for name in ("noise", "sums", "idle", "policy", "__init__"):
+        (tmp_path / "mine" / f"{name}.py").touch()
+    policy = tmp_path / "mine" / "policy.py"
+    policy.write_text(text)
+    sources = sources_of("mine.policy", policy)
+    assert seen <= sources.keys() - {"mine.policy"}
+    assert {name for name in sources if name.startswith("mine")} <= {"mine.policy", *seen}
+    assert {path.is_relative_to(PACKAGE) for name, path in sources.items() if name.startswith("bandits")} <= {True}
+    assert {path.is_relative_to(tmp_path) for name, path in sources.items() if name.startswith("mine")} == {True}
+
+
+def test_machine_code_depends_on_what_sources_say_and_not_on_where_they_are(tmp_path):
+    """Only the last of these changes is one of the loop or of what it imports, which a loop imports in turn."""
+    states = []
+    for place, changes in (("here", {}), ("there", {"idle": "x = 1"}), ("yonder", {"noise": "scale = 2"})):
+        texts = {"policy": "from mine import sums", "sums": "from mine.noise import scale", "noise": "scale = 1"}
+        (tmp_path / place / "mine").mkdir(parents=True)
+        for name, text in (texts | changes).items():
+            (tmp_path / place / "mine" / f"{name}.py").write_text(text)
+        states.append(state_of("mine.policy", tmp_path / place / "mine" / "policy.py"))
+    assert states[0] == states[1] != states[2]

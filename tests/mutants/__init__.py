@@ -9,8 +9,8 @@ in the file, the `new` text, and the `tests` that must fail, named as by pytest 
 mutation without any visible effect has a reason under `equivalent` instead. Tests run in a copy of the repository
 without results/, so that a mutation is not noticed only because stored results differ.
 
-Compiled loops: `bandits.compiled` caches machine code in a folder named by a hash of the sources, so every mutation of
-a file of `bandits` gets a new folder; if the mutated file has no compiled loop, that folder is a link to the old one.
+Compiled loops: `bandits.compiled` has a folder of machine code for each state of a module with loops and of what it
+imports, so a mutation compiles what it changes. The copy begins with the machine code of the repository.
 Bytecode is checked by a hash of its source, since size and time of a mutated file may be unchanged.
 """
 
@@ -20,7 +20,6 @@ import hashlib
 import multiprocessing
 import os
 import py_compile
-import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -31,6 +30,7 @@ from pathlib import Path
 import yaml
 
 import experiments  # noqa: F401  # one thread for BLAS in all that is started from here
+from bandits.compiled import PLACE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).parent
@@ -44,7 +44,6 @@ OUTPUT = "output.txt"  # file with the output of tests
 QUIETLY = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
 ENDED = 100  # added to the exit code of pytest, to show that pytest itself has ended
 COMPILERS = ("compiled", "borrowing", "inlined")  # decorators of compiled loops
-COMPILED = re.compile(f"@({'|'.join(COMPILERS)})")
 LIBRARIES = [
     "numpy",
     "scipy.stats",
@@ -174,7 +173,8 @@ class Scratch:
                 shutil.copy(source, folder / name)
         checked = py_compile.PycInvalidationMode.CHECKED_HASH  # by content: a mutant may have the same size and time
         compileall.compile_dir(folder, quiet=2, invalidation_mode=checked)
-        (folder / "loops").mkdir()
+        if PLACE is not None and PLACE.exists():
+            shutil.copytree(PLACE, folder / PLACE.name)
         return cls(folder)
 
     def fails(self, tests: Iterable[str]) -> bool | None:
@@ -195,21 +195,12 @@ class Scratch:
             return Fate.NOT_RUN
         path = self.folder / mutant.file
         text = path.read_text()
-        known = self._machine_code()
         path.write_text(text.replace(mutant.old, mutant.new))
-        if not COMPILED.search(text) and not self._machine_code().exists():
-            self._machine_code().symlink_to(known)
         try:
             failed = self.fails(mutant.tests)
         finally:
             path.write_text(text)
         return Fate.BROKEN if failed is None else Fate.KILLED if failed else Fate.SURVIVED
-
-    def _machine_code(self) -> Path:
-        """The folder in which `bandits.compiled` caches the loops of the current sources."""
-        from bandits.compiled import folder_of
-
-        return self.folder / "loops" / folder_of(self.folder / "bandits")
 
     def failing(self, mutants: Iterable[Mutant]) -> Iterator[str]:
         """The test files of these mutants that fail even without a mutation, so that their failures prove nothing."""
@@ -234,7 +225,7 @@ def _run(folder: Path, tests: list[str]) -> None:
 def enter(folder: Path) -> None:
     """In a process of its own: import from a copy from now on, and redirect output to a file in it."""
     os.chdir(folder)
-    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "loops")}
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder)}
     sys.dont_write_bytecode = True
     sys.path[:] = [str(folder), *(place for place in sys.path if place not in ("", str(REPOSITORY)))]
     for name in [name for name in sys.modules if name.partition(".")[0] in OWN]:
