@@ -63,7 +63,7 @@ def place_for(package: Path, chosen: str = "") -> Path | None:
     """
     of_user = Path(_APPDIRS.user_cache_dir("private-bandits"))
     bases = [Path(chosen)] if chosen else [package / "__pycache__", of_user]
-    writable = (base / "loops" for base in (*bases, _of_this_user()) if base is not None and _writable(base))
+    writable = (base / "machine_code" for base in (*bases, _of_this_user()) if base is not None and _writable(base))
     return next(writable, None)
 
 

@@ -69,7 +69,7 @@ class Copy:
 def copy(tmp_path_factory):
     copy = Copy(tmp_path_factory.mktemp("copy"))
     for name in ("bandits", "experiments", "scripts", "conf"):
-        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops"))
+        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("machine_code"))
     lend(copy.folder / "bandits")
     for module, *more in (["experiments.run"], ["scripts.check_figures", "accept=true"]):
         out, code = copy.call(module, *more)

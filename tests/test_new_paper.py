@@ -14,6 +14,7 @@ import pytest
 
 from experiments.config.compose import REPOSITORY
 from tests import forked
+from tests.machine_code import lend
 from tests.waiting import besides
 
 FILES = {
@@ -220,7 +221,8 @@ class Copy:
 def copy(tmp_path_factory):
     copy = Copy(tmp_path_factory.mktemp("copy"))
     for name in SOURCES:
-        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("loops-*"))
+        shutil.copytree(REPOSITORY / name, copy.folder / name, ignore=shutil.ignore_patterns("machine_code"))
+    lend(copy.folder / "bandits")
     for name in ("CITATION.cff", "paper.bib"):
         shutil.copy(REPOSITORY / name, copy.folder)
     shutil.copytree(REPOSITORY / "docs", copy.folder / "docs")

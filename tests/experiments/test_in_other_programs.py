@@ -146,7 +146,7 @@ def test_a_read_only_checkout_without_a_home_has_a_place_for_machine_code(progra
     home = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", "NUMBA_CACHE_DIR": ""}
     (place,) = program(PLACE, **home, TMPDIR=str(tmp_path))
     ours = tmp_path / f"private-bandits-{os.getuid()}"
-    assert place == str(ours / "loops")
+    assert place == str(ours / "machine_code")
     assert ours.stat().st_mode & 0o077 == 0
     (tmp_path / "results" / "__pycache__").unlink()
     (tmp_path / "results").rmdir()
