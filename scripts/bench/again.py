@@ -1,5 +1,6 @@
 """What simulating everything again takes with the code of today, by paper and by policy."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,9 @@ from experiments.config.papers import papers
 from experiments.config.plan import plan
 from experiments.store import name_of
 from experiments.store.place import look
-from scripts.bench.timing import seconds
 
 SHORT = 1.0  # seconds of all runs: a stored cell that took less is not timed again
-TIMED = 3  # replications at most
+LONG = 0.3  # seconds for which replications of a cell are timed, but for one that takes longer
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def cell_costs(results: Path) -> Iterator[CellCost]:
             for request in planned.requests:
                 if (measured := took.pop(name_of(request.cell), None)) is not None:
                     runs, typical = measured.replications, float(measured.footer["runs"][-1]["typical_seconds"])
-                    now = typical if runs * typical < SHORT else _seconds(request.cell)
+                    now = typical if runs * typical < SHORT else _seconds(request.cell, runs)
                     yield CellCost(paper, request.cell.policy.name, runs, runs * typical, runs * now)
 
 
@@ -76,7 +76,14 @@ def shares(paid: Iterable[CellCost], name: Callable[[CellCost], str]) -> list[Sh
     ]
 
 
-def _seconds(cell: Cell) -> float:
-    """Median seconds of a few replications; one before is not timed: it may compile a loop or make tables."""
+def _seconds(cell: Cell, runs: int) -> float:
+    """Mean seconds of replications one after the other, as in a sweep, where they share tables that some of them make.
+
+    One before is not timed, as it may compile a loop; what it adds to tables is missing here.
+    """
     cell.replicate(0)
-    return seconds(cell.replicate, TIMED)
+    began, timed = time.perf_counter(), 0
+    while timed == 0 or (timed < runs and time.perf_counter() - began < LONG):
+        cell.replicate(timed)
+        timed += 1
+    return (time.perf_counter() - began) / timed

@@ -89,10 +89,24 @@ def test_long_cells_are_timed_and_their_time_counts_for_every_run(monkeypatch):
     monkeypatch.setattr(again, "papers", dict)
     monkeypatch.setattr(Composer, "choices", lambda self, group: ["azize2022/curves"])
     monkeypatch.setattr(again, "SHORT", 0.0)
-    monkeypatch.setattr(again, "seconds", lambda action, repeats: 0.5)
+    monkeypatch.setattr(again, "_seconds", lambda cell, runs: 0.5)
     found = list(again.cell_costs(REPOSITORY / "results"))
     assert found
     assert all(cost.now == 0.5 * cost.runs for cost in found)
+
+
+@pytest.mark.parametrize(("runs", "expected"), [(100, (0.16 + 8 * 0.02) / 9), (2, (0.16 + 0.02) / 2), (1, 0.16)])
+def test_tables_that_replications_share_count_as_often_as_they_are_made(monkeypatch, runs, expected):
+    """The first replications of a cell that take .3 seconds together, or all; the first of them makes a table."""
+    played = []
+    seconds = {0: 5.0, 1: 0.16}  # the one that compiles, and the one that makes a table; the others take .02
+
+    def clock():
+        return math.fsum(seconds.get(place, 0.02) for place in range(len(played)))
+
+    monkeypatch.setattr(again, "time", SimpleNamespace(perf_counter=clock))
+    assert again._seconds(SimpleNamespace(replicate=played.append), runs) == pytest.approx(expected)
+    assert played == [0, *range(len(played) - 1)]
 
 
 def test_costs_are_summed_by_name_in_the_order_of_names():
