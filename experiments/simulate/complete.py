@@ -98,7 +98,7 @@ def _older(store: Store, jobs: Sequence[CellJob]) -> dict[str, dict[str, Any]]:
     of_later = [job.cell for job in jobs if not job.stored and (_revisions(job) != first or job.cell.code)]
     wanted = {cell.identity for cell in of_later}
     footers: dict[str, dict[str, Any]] = {}
-    for _, footer in store.look().copies if of_later else ():
+    for _, footer in store.beside(of_later):
         if footer["identity"] in wanted:
             footers[footer["identity"]] = footer
     return footers

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from experiments.config.plan import Plan, Request
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.locks import alone
-from experiments.store.packs import file_of
+from experiments.store.packs import file_of, order_of
 from experiments.store.place import (
     Copies,
     Copy,
     Place,
     best,
+    copies_in,
     damaged,
     files_in,
     look,
@@ -159,6 +160,14 @@ class Store:
         if requests is None:
             return look(self.folders())
         return look(self.folders(), {name_of(one.cell): (one.cell.record, one.replications) for one in requests})
+
+    def beside(self, cells: Iterable[Cell]) -> list[Copy]:
+        """What is stored of the instances of `cells`, in every version; files that cannot be read are left out."""
+        instances, copies = {cell.instance.name for cell in cells}, list[Copy]()
+        for file in (file for root in self.folders() for file in files_in(root) if file.parent.name in instances):
+            with suppress(DamagedFileError):
+                copies += copies_in(file)
+        return sorted(copies, key=lambda copy: order_of(copy.footer))
 
     def find(self, key: str) -> Place | None:
         """Where the cell with this key is stored, or None. Raises `UserError` for a damaged pack, which may have it."""
