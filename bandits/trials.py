@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
+import scipy
 
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import played, require_playable
@@ -81,8 +82,6 @@ def wrong_law(instance: Instance) -> str:
     Rewards lie in its support, their mean is that of the arm (Hoeffding, where the support is finite), and a sum of
     rounds has the law of as many rewards (Kolmogorov and Smirnov, 1000 of each): policies draw rewards either way.
     """
-    from scipy.stats import ks_2samp  # slow to import, and needed for classes of the user alone
-
     rng, (low, high) = stream("law", 0), instance.support
     count = instance.number_of_arms
     for arm in sorted({0, count // 2, count - 1})[:ARMS]:
@@ -94,7 +93,7 @@ def wrong_law(instance: Instance) -> str:
         radius = (high - low) * math.sqrt(math.log(2 / FAILURE) / (2 * rewards.size))
         if abs(float(rewards.mean()) - mean) > radius + room:
             return f"rewards of arm {arm} have the mean {rewards.mean():.3g}, define_means says {mean:.3g}"
-        if ks_2samp(rewards.sum(axis=1), sums).pvalue < FAILURE:
+        if scipy.stats.ks_2samp(rewards.sum(axis=1), sums).pvalue < FAILURE:
             return f"`sums` of {ROUNDS} rewards of arm {arm} do not have the law of {ROUNDS} rewards of `sample`"
     return ""
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bandits.arrays import FloatArray
 
@@ -58,8 +58,8 @@ def share(successes: NDArray[np.bool_], error: float) -> Interval:
 def share_ends(runs: int, error: float) -> tuple[FloatArray, FloatArray]:
     """Both ends of Clopper and Pearson's interval for 0, 1, ... `runs` successes, shape (runs + 1,) each."""
     count = np.arange(runs + 1)
-    low = special.betaincinv(np.maximum(count, 1), runs - count + 1, error / 2)
-    high = special.betaincinv(count + 1, np.maximum(runs - count, 1), 1 - error / 2)
+    low = scipy.special.betaincinv(np.maximum(count, 1), runs - count + 1, error / 2)
+    high = scipy.special.betaincinv(count + 1, np.maximum(runs - count, 1), 1 - error / 2)
     return np.where(count == 0, 0.0, low), np.where(count == runs, 1.0, high)
 
 
@@ -79,8 +79,8 @@ def quantile(values: FloatArray, probability: float, error: float) -> Interval:
 @lru_cache(maxsize=1000)
 def _ranks(runs: int, probability: float, error: float) -> tuple[int, int]:
     """The ranks of both ends; 0 and runs + 1 stand for infinite ends."""
-    at_most = special.bdtr(np.arange(runs), runs, probability)  # successes <= 0, 1, ..., runs - 1
-    more = special.bdtrc(np.arange(runs), runs, probability)  # successes > 0, 1, ...
+    at_most = scipy.special.bdtr(np.arange(runs), runs, probability)  # successes <= 0, 1, ..., runs - 1
+    more = scipy.special.bdtrc(np.arange(runs), runs, probability)  # successes > 0, 1, ...
     return int((at_most <= error / 2).sum()), int((more > error / 2).sum()) + 1
 
 
@@ -122,7 +122,7 @@ def _chances(values: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _normal(error: float) -> float:
-    return float(-special.ndtri(error / 2))
+    return float(-scipy.special.ndtri(error / 2))
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray, error: float) -> Interval:
@@ -175,9 +175,7 @@ def slope(x: FloatArray, y: FloatArray, error: float, deviations: FloatArray | N
     `deviations` are standard errors of `y`, if it is measured: then the interval is not narrower than they make it,
     however well the points happen to lie on a line.
     """
-    from scipy import stats
-
-    line = stats.linregress(np.log(x), np.log(y))
+    line = scipy.stats.linregress(np.log(x), np.log(y))
     place = np.log(x) - np.log(x).mean()
     noise = 0.0 if deviations is None else float(np.sqrt(((place * deviations / y) ** 2).sum()) / (place**2).sum())
     bent = 0.0 if np.ptp(y) == 0 else float(line.stderr)  # linregress has no error for a constant
@@ -202,7 +200,7 @@ def growth_by_octave(x: FloatArray, y: FloatArray, error: float, deviations: Flo
 def _student(error: float, freedom: int) -> float:
     if freedom < 1:
         raise ValueError("an interval needs at least 2 runs")
-    return float(special.stdtrit(freedom, 1 - error / 2))
+    return float(scipy.special.stdtrit(freedom, 1 - error / 2))
 
 
 def estimate(values: NDArray[Any], error: float) -> Interval:

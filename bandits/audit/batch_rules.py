@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
@@ -329,11 +330,11 @@ def _flat(rule: Rule, choice: _Choice, arm: int) -> tuple[float, ...]:
     count = choice.counts[arm]
     shift = rule.alpha * math.log(choice.step) / rule.epsilon if rule.kind == KL_UCB else 0.0
     if rule.kind == EXACT_KL_UCB:  # noise alone costs log(t)
-        from scipy.optimize import brentq  # a slow import, here so that not every command waits for it
-
         noises, level = batches_in(rule, count), math.log(choice.step)
         most = (2 * noises + level) * 2 / rule.epsilon
-        shift = brentq(lambda s: cost_above(s, 1.0, noises, 0.0, rule.epsilon) - level, 0.0, most, xtol=1e-14)
+        shift = scipy.optimize.brentq(
+            lambda s: cost_above(s, 1.0, noises, 0.0, rule.epsilon) - level, 0.0, most, xtol=1e-14
+        )
     return -shift, count - shift
 
 

@@ -10,6 +10,7 @@ any grid; `ERROR` bounds the rounding errors of the transforms.
 import math
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray
 
@@ -64,8 +65,6 @@ def _delta(costs: FloatArray, epsilon: float, step: float, up: bool) -> float:
 
     A loss outside the circle wraps around; this has probability below 1e-16, which `ERROR` includes.
     """
-    from scipy import fft  # a slow import, here so that not every command waits for it
-
     transform = np.ones(POINTS // 2 + 1, dtype=complex)
     for cost in costs:
         last = math.ceil(cost / step)
@@ -75,8 +74,8 @@ def _delta(costs: FloatArray, epsilon: float, step: float, up: bool) -> float:
         masses = np.diff(levels, prepend=0.0)
         law = np.zeros(POINTS)
         law[multiples] = masses
-        transform *= fft.rfft(law)
-    law = fft.irfft(transform, POINTS)
+        transform *= scipy.fft.rfft(law)
+    law = scipy.fft.irfft(transform, POINTS)
     losses = np.where(np.arange(POINTS) < POINTS // 2, np.arange(POINTS), np.arange(POINTS) - POINTS) * step
     above = losses > epsilon
     delta = float(law[above] @ -np.expm1(epsilon - losses[above]))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.gauss_legendre import nodes_between
@@ -46,7 +46,7 @@ class GaussLaw:
         return np.asarray(np.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * self.deviation))
 
     def cdf(self, x: FloatArray) -> FloatArray:
-        return np.asarray(special.ndtr((x - self.mean) / self.deviation))
+        return np.asarray(scipy.special.ndtr((x - self.mean) / self.deviation))
 
 
 class BetaLaw:
@@ -58,7 +58,7 @@ class BetaLaw:
     @property
     def breaks(self) -> FloatArray:
         return np.concatenate(
-            [[0.0, 1.0], special.betaincinv(self.a, self.b, [1e-15, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])]
+            [[0.0, 1.0], scipy.special.betaincinv(self.a, self.b, [1e-15, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])]
         )
 
     @property
@@ -66,11 +66,12 @@ class BetaLaw:
         return 0.0, 1.0
 
     def pdf(self, x: FloatArray) -> FloatArray:
-        log = special.xlogy(self.a - 1, x) + special.xlog1py(self.b - 1, -x) - special.betaln(self.a, self.b)
+        log = scipy.special.xlogy(self.a - 1, x) + scipy.special.xlog1py(self.b - 1, -x)
+        log -= scipy.special.betaln(self.a, self.b)
         return np.where((x >= 0) & (x <= 1), np.exp(log), 0.0)
 
     def cdf(self, x: FloatArray) -> FloatArray:
-        return np.asarray(special.betainc(self.a, self.b, np.clip(x, 0, 1)))
+        return np.asarray(scipy.special.betainc(self.a, self.b, np.clip(x, 0, 1)))
 
 
 class LaplaceLaw:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+import scipy
 
 from bandits.audit.costs import Bounds, PrivacyCost, unseen_bounds
 from bandits.audit.decision_laws import TruncatedLaw, delta_between, largest_of
@@ -42,9 +42,10 @@ def gaussian_lead(level: float, epsilon: float, rounds: int, threshold: float, a
     h = level / math.sqrt(2)
     best = math.floor(threshold - epsilon / h**2 - 0.5)
     leads = [min(max(lead, -rounds), rounds - 1) for lead in (best, best + 1)]
-    deltas = [(float(ndtr(h * (k + 1 - threshold)) - math.exp(epsilon) * ndtr(h * (k - threshold))), k) for k in leads]
+    more, less = (scipy.special.ndtr(h * (np.array(leads) + extra - threshold)) for extra in (1, 0))
+    deltas = list(zip((more - math.exp(epsilon) * less).tolist(), leads, strict=True))
     shown, lead = max(deltas)
-    close = float(ndtr(h * (threshold - _least_sum(lead, rounds))))
+    close = float(scipy.special.ndtr(h * (threshold - _least_sum(lead, rounds))))
     return max(shown - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
 
@@ -54,11 +55,9 @@ def coin_lead(coins: int, epsilon: float, rounds: int, threshold: float, arms: i
     With the lead k + 1 arm 1 is ahead if 2 `coins` show at most j = k + `coins` - floor(threshold) tails, with the lead
     k if they show fewer. The difference of the probabilities grows in j up to `last_above` and then falls.
     """
-    from scipy.stats import binom  # a slow import, here so that not every command waits for it
-
     shift = coins - math.floor(threshold)
     lead = min(max(last_above(2 * coins, epsilon) - shift, -rounds), rounds - 1)
-    close = float(binom.sf(_least_sum(lead, rounds) - 1 + shift, 2 * coins, 0.5))
+    close = float(scipy.stats.binom.sf(_least_sum(lead, rounds) - 1 + shift, 2 * coins, 0.5))
     return max(excess(2 * coins, epsilon, lead + shift) - (arms - 2) * close, 0.0), _of_leads(lead, rounds, arms)
 
 
@@ -80,8 +79,6 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
     bit of a rival has the probability `changed` under the neighbouring input. Given the bits of the last arm, rivals
     are independent.
     """
-    from scipy.stats import binom  # a slow import
-
     witness = (
         f"the last arm alone survives a batch of {rounds} bits of each arm; rewards are against it, one then for it"
     )
@@ -90,11 +87,13 @@ def bit_lead(rounds: int, least: int, chances: tuple[float, float], changed: flo
     own, other = chances
     ones = np.arange(rounds + 1)
     with np.errstate(divide="ignore"):
-        weights = binom.logpmf(ones, rounds, own)
+        weights = scipy.stats.binom.logpmf(ones, rounds, own)
         for _ in range(arms - 2):
-            weights += binom.logsf(least - ones - 1, rounds, other)
-        needed = float(logsumexp(weights + binom.logsf(least - ones - 1, rounds - 1, other)))
-        one_less = float(logsumexp(weights + binom.logsf(least - ones - 2, rounds - 1, other)))
+            weights += scipy.stats.binom.logsf(least - ones - 1, rounds, other)
+        needed = float(scipy.special.logsumexp(weights + scipy.stats.binom.logsf(least - ones - 1, rounds - 1, other)))
+        one_less = float(
+            scipy.special.logsumexp(weights + scipy.stats.binom.logsf(least - ones - 2, rounds - 1, other))
+        )
     if math.isinf(one_less):
         return 0.0, witness
     rest = math.exp(needed - one_less)

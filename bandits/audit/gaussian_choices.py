@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
@@ -55,7 +55,8 @@ def first_choice_delta(level: float, epsilon: float, arms: int) -> Bounds:
 def _chance(level: float, reward: int, ones: int, zeros: int) -> float:
     """The probability that an arm with this reward beats `ones` arms with reward 1 and `zeros` arms with reward 0."""
     nodes, weights = nodes_between(np.linspace(-REACH, REACH, 97))
-    log = _log_density(nodes) + ones * log_ndtr(nodes + level * (reward - 1)) + zeros * log_ndtr(nodes + level * reward)
+    log = _log_density(nodes) + ones * scipy.special.log_ndtr(nodes + level * (reward - 1))
+    log += zeros * scipy.special.log_ndtr(nodes + level * reward)
     return float(np.exp(log) @ weights)
 
 
@@ -70,14 +71,14 @@ def clipped_choice_delta(level: float, epsilon: float, arms: int, low: float, hi
 
     def chances(rewards: tuple[int, ...]) -> FloatArray:
         centers = np.array(rewards, dtype=np.float64)
-        below = log_ndtr(level * (nodes[:, None] - centers))
+        below = scipy.special.log_ndtr(level * (nodes[:, None] - centers))
         density = level * np.exp(_log_density(level * (nodes[:, None] - centers)))
         others = np.exp(below.sum(axis=1)[:, None] - below)
         chosen: FloatArray = weights @ (density * others)
-        log_high = log_ndtr(level * (high - centers))
+        log_high = scipy.special.log_ndtr(level * (high - centers))
         earlier = np.concatenate([[0.0], np.cumsum(log_high)[:-1]])
-        chosen += np.exp(log_ndtr(-level * (high - centers)) + earlier)  # at `high`, as no earlier arm is
-        chosen[0] += np.exp(log_ndtr(level * (low - centers)).sum())  # all at `low`
+        chosen += np.exp(scipy.special.log_ndtr(-level * (high - centers)) + earlier)  # at `high`, as no earlier arm is
+        chosen[0] += np.exp(scipy.special.log_ndtr(level * (low - centers)).sum())  # all at `low`
         return chosen
 
     laws = {rewards: chances(rewards) for rewards in itertools.product((0, 1), repeat=arms)}
@@ -106,7 +107,7 @@ def repeated_delta(level: float, epsilon: float, choices: Sequence[Margin]) -> t
         won = np.zeros(len(nodes))  # log of the chance, given the noisy reward of arm 1 in units of its noise
         for number, choice in enumerate(choices, 1):
             room = mean + choice.ahead - nodes / level
-            won = won + log_ndtr(room * level * choice.rewards)
+            won = won + scipy.special.log_ndtr(room * level * choice.rewards)
             chances = [float(np.exp(won + _log_density(nodes - level * reward)) @ weights) for reward in (0, 1)]
             if (delta := chances[0] - math.exp(epsilon) * chances[1]) > best:
                 best = delta

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
@@ -43,7 +43,7 @@ def log_halting(sums: FloatArray, required: FloatArray, scales: Scales) -> float
     kinks = np.concatenate([np.linspace(low, high, PIECES + 1), excess[(low < excess) & (excess < high)]])
     nodes, weights = nodes_between(np.append(kinks, 0.0) if low < 0 < high else kinks)
     near = np.append(excess[:-1] > low - 2 * DEPTH * scales.question, True)  # the others are answered no
-    return float(logsumexp(_log_integrand(nodes, excess[near], scales), b=weights))
+    return float(scipy.special.logsumexp(_log_integrand(nodes, excess[near], scales), b=weights))
 
 
 def _where_it_counts(excess: FloatArray, scales: Scales) -> tuple[float, float]:

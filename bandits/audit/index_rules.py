@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, unseen_bounds
@@ -233,5 +233,5 @@ def first_index_choice(draws: int, change: float, behind: int = 0) -> tuple[floa
 def sum_tail(draws: int, x: float) -> float:
     """Pr[L_1 + ... + L_draws > x] for Laplace variables of scale 1: a difference of two Gamma(draws) variables."""
     nodes, weights = nodes_between(np.concatenate([np.arange(0.0, 40.0, 2.0), [60.0, 100.0, 200.0]]))
-    density = np.exp(special.xlogy(draws - 1, nodes) - nodes - special.gammaln(draws))
-    return float((density * special.gammaincc(draws, x + nodes)) @ weights)
+    density = np.exp(scipy.special.xlogy(draws - 1, nodes) - nodes - scipy.special.gammaln(draws))
+    return float((density * scipy.special.gammaincc(draws, x + nodes)) @ weights)

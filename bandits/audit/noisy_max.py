@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
@@ -80,7 +80,7 @@ def prefix_cost(noise: NoiseName, scale: float, arms: int, rounds: int) -> Bound
     for number, stop in enumerate(stops):
         weights = np.ones(number + 1)
         weights[-1] = rounds - stop + 1
-        logs = [float(special.logsumexp(values[: number + 1], b=weights)) for values in (less, more)]
+        logs = [float(scipy.special.logsumexp(values[: number + 1], b=weights)) for values in (less, more)]
         if logs[0] - logs[1] > best:
             best, place = logs[0] - logs[1], stop
     witness = (

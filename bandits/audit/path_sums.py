@@ -7,6 +7,7 @@ moves A x by v costs the least |z|_1 with B z = v, over the scale, and no less (
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
@@ -24,11 +25,9 @@ def paths(depth: int) -> FloatArray:
 
 def least_moves(draws: FloatArray) -> FloatArray:
     """The least |z|_1 with `draws` @ z = 1 in the sums from item s on and 0 before, for every s; shape (sums,)."""
-    from scipy.optimize import linprog  # a slow import, here so that not every command waits for it
-
     ones, both = np.ones(2 * draws.shape[1]), np.hstack([draws, -draws])
     ends = np.tri(len(draws)).T  # row s: ones from column s on
-    return np.array([linprog(ones, A_eq=both, b_eq=moved, method="highs").fun for moved in ends])
+    return np.array([scipy.optimize.linprog(ones, A_eq=both, b_eq=moved, method="highs").fun for moved in ends])
 
 
 @dataclass(frozen=True)

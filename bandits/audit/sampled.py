@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
@@ -34,12 +34,12 @@ INPUTS = {
 
 def at_least(hits: int, runs: int, failure: float) -> float:
     """A lower bound on the probability of an event with `hits` in `runs`; wrong with probability at most `failure`."""
-    return 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, failure))
+    return 0.0 if hits == 0 else float(scipy.special.betaincinv(hits, runs - hits + 1, failure))
 
 
 def at_most(hits: int, runs: int, failure: float) -> float:
     """An upper bound on the probability of an event with `hits` in `runs`; wrong with probability at most `failure`."""
-    return 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - failure))
+    return 1.0 if hits == runs else float(scipy.special.betaincinv(hits + 1, runs - hits, 1 - failure))
 
 
 def sampled_epsilon(first: IntArray, second: IntArray, failure: float, delta: float = 0.0) -> tuple[float, list[int]]:

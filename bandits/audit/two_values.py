@@ -6,7 +6,7 @@ so have the probabilities.
 """
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.exponents import FLOOR
@@ -20,7 +20,7 @@ _EXPONENT = 8.0  # by which the density of either value changes within a panel, 
 def larger_gauss(means: FloatArray, deviations: FloatArray) -> FloatArray:
     """For Normal(mean, deviation^2): the difference is normal too."""
     ahead = (means[:, 0] - means[:, 1]) / np.hypot(deviations[:, 0], deviations[:, 1])
-    return np.maximum(special.ndtr(np.stack([ahead, -ahead], axis=1)), FLOOR)
+    return np.maximum(scipy.special.ndtr(np.stack([ahead, -ahead], axis=1)), FLOOR)
 
 
 def larger_beta(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -46,7 +46,7 @@ def _beta_above(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> F
     ratios = np.where(i < a[:, None] - 1, c_i * b_i / (all_i * (1.0 + i)), 0.0)  # of a term to the one before
     with np.errstate(divide="ignore"):
         logs = np.cumsum(np.log(ratios), axis=1)
-    first = special.betaln(c, b + d) - special.betaln(c, d)
+    first = scipy.special.betaln(c, b + d) - scipy.special.betaln(c, d)
     return np.asarray(np.exp(first) + np.exp(first[:, None] + logs).sum(axis=1))
 
 
@@ -69,7 +69,7 @@ def _larger_laplace(scales: FloatArray, centers: FloatArray) -> FloatArray:
     """
     behind = np.abs(centers[:, 0] - centers[:, 1])
     small, large = scales.min(axis=1), scales.max(axis=1)
-    flat = special.exprel(-behind * (large - small) / (large * small))
+    flat = scipy.special.exprel(-behind * (large - small) / (large * small))
     chance = np.exp(-behind / large) / 2 * (1 + behind * small / (large * (large + small)) * flat)
     ahead = centers == centers.max(axis=1, keepdims=True)
     return np.asarray(np.where(ahead, 1 - chance[:, None], np.maximum(chance, FLOOR)[:, None]))

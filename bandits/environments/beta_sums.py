@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bandits.arrays import FloatArray
 from bandits.environments.tabulated_sums import LawOfSum, log1p_minus, sine_minus_angle, tabulate
@@ -35,7 +35,7 @@ def beta_sums(mean: float, concentration: float, terms: int, size: int, rng: np.
 @lru_cache(maxsize=256)
 def law_of_beta_sum(mean: float, concentration: float, terms: int) -> LawOfSum:
     """The tabulated law of the sum of `terms` losses."""
-    nodes, weights = special.roots_jacobi(_NODES, (1 - mean) * concentration - 1, mean * concentration - 1)
+    nodes, weights = scipy.special.roots_jacobi(_NODES, (1 - mean) * concentration - 1, mean * concentration - 1)
     centred, probability = (nodes + 1) / 2 - mean, weights / weights.sum()
 
     def centred_log_transform(frequencies: FloatArray) -> NDArray[np.complex128]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.beta_sums import beta_sums
@@ -78,10 +79,8 @@ def binomial_sums(probability: float, arms: int, rounds: int, rng: np.random.Gen
     """
     if arms <= rounds + 1:
         return rng.binomial(rounds, probability, size=arms).astype(np.float64), np.ones(arms, dtype=np.int64)
-    from scipy import stats  # a slow import, here so that not every command waits for it
-
     values = np.arange(rounds + 1)
-    mass = stats.binom.pmf(values, rounds, probability)
+    mass = scipy.stats.binom.pmf(values, rounds, probability)
     arms_at = rng.multinomial(arms, mass / mass.sum())
     return values[arms_at > 0].astype(np.float64), arms_at[arms_at > 0]
 

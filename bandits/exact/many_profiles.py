@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.mechanisms.report_noisy_max import NoiseName
@@ -101,13 +101,12 @@ def largest_sum(noise: NoiseName, scale: float, arms: int) -> int:
 
 def _law(noise: NoiseName, scale: float) -> Any:
     """The law of the noise, of scipy."""
-    from scipy import stats  # a slow import, not for every command
-
-    return {"laplace": stats.laplace, "gumbel": stats.gumbel_r, "exponential": stats.expon}[noise](scale=scale)
+    laws = {"laplace": scipy.stats.laplace, "gumbel": scipy.stats.gumbel_r, "exponential": scipy.stats.expon}
+    return laws[noise](scale=scale)
 
 
 def _masses(rounds: int, means: FloatArray, largest: int) -> FloatArray:
     """Probabilities of the sums 0, 1, ..., up to `largest`, of Binomial(rounds, mean), shape (means, sums)."""
     sums, mean = np.arange(min(rounds, largest) + 1.0), means[:, None]
-    ways = -special.betaln(rounds - sums + 1, sums + 1) - math.log1p(rounds)
-    return np.asarray(np.exp(ways + special.xlogy(sums, mean) + special.xlog1py(rounds - sums, -mean)))
+    ways = -scipy.special.betaln(rounds - sums + 1, sums + 1) - math.log1p(rounds)
+    return np.asarray(np.exp(ways + scipy.special.xlogy(sums, mean) + scipy.special.xlog1py(rounds - sums, -mean)))

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.exact.noisy_values import QuadratureError
@@ -82,8 +83,6 @@ class MonotoneSearch:
 
     def search(self, rng: np.random.Generator) -> tuple[Trial, float, int]:
         """The trial of the largest steepness that was found, that steepness, and how many trials had a steepness."""
-        from scipy.optimize import Bounds, differential_evolution  # a slow import, not for every command
-
         computed = 0
 
         def negated(place: FloatArray) -> float:
@@ -98,6 +97,8 @@ class MonotoneSearch:
             return -steepness
 
         size = 2 * self.groups + 2
-        box = Bounds(np.zeros(size), np.ones(size))
-        best = differential_evolution(negated, box, maxiter=self.generations, popsize=6, polish=False, rng=rng)
+        box = scipy.optimize.Bounds(np.zeros(size), np.ones(size))
+        best = scipy.optimize.differential_evolution(
+            negated, box, maxiter=self.generations, popsize=6, polish=False, rng=rng
+        )
         return self.trial(best.x), -float(best.fun), computed

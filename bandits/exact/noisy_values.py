@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray
 
@@ -240,9 +241,7 @@ class _Cells:
 
 def _decayed(mass: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """Sums over n <= i of mass(n) q^(i-n) and of mass(n) (1 - q^(i-n)), q = exp(-1/scale), without cancellation."""
-    from scipy.signal import lfilter  # a slow import, here so that not every command waits for it
-
     q = math.exp(-1 / scale)
-    near = lfilter([1.0], [1.0, -q], mass)
-    lower = lfilter([0.0, -math.expm1(-1 / scale)], [1.0, -q], np.cumsum(mass))
+    near = scipy.signal.lfilter([1.0], [1.0, -q], mass)
+    lower = scipy.signal.lfilter([0.0, -math.expm1(-1 / scale)], [1.0, -q], np.cumsum(mass))
     return np.asarray(near), np.asarray(lower)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.mechanisms.concentrated import require_rho
@@ -75,11 +75,9 @@ class TwoArms:
         require(1 <= pulls <= MOST_PULLS, "pulls", pulls, f"a whole number in 1..{MOST_PULLS:.0e}")
         if self.gap == 0:
             return 0.0
-        from scipy.signal import convolve  # a slow import, here so that not every command waits for it
-
         worse, low = _binomial(pulls, min(self.means))
         better, least = _binomial(pulls, max(self.means))
-        chances = convolve(better, worse[::-1])
+        chances = scipy.signal.convolve(better, worse[::-1])
         leads = least - (low + len(worse) - 1) + np.arange(len(chances), dtype=float)
         return float(np.clip(chances @ self.behind(leads), 0.0, 1.0))
 
@@ -88,7 +86,7 @@ class TwoArms:
         if self.epsilon is None and self.rho is None:
             return np.asarray((1 - np.sign(leads)) / 2)
         if self.rho is not None:
-            return np.asarray(ndtr(-leads * math.sqrt(2 * self.rho / self.draws)))
+            return np.asarray(scipy.special.ndtr(-leads * math.sqrt(2 * self.rho / self.draws)))
         assert self.epsilon is not None
         distance = self.epsilon * np.abs(leads)
         tail = np.exp(-distance) * (0.5 if self.draws == 1 else 0.5 + distance / 4)
@@ -149,9 +147,7 @@ def _binomial(pulls: int, mean: float) -> tuple[FloatArray, int]:
 
     By Bernstein's inequality sums further away together have less than 4e-20.
     """
-    from scipy.stats import binom  # a slow import
-
     variance = pulls * mean * (1 - mean)
     reach = TAIL / 3 + math.sqrt((TAIL / 3) ** 2 + 2 * TAIL * variance)
     least, most = max(0, math.floor(pulls * mean - reach)), min(pulls, math.ceil(pulls * mean + reach))
-    return np.asarray(binom.pmf(np.arange(least, most + 1), pulls, mean)), least
+    return np.asarray(scipy.stats.binom.pmf(np.arange(least, most + 1), pulls, mean)), least

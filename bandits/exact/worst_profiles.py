@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.gap_profiles import Free
@@ -79,8 +80,6 @@ class WorstProfile(Environment):
 
     def search(self, policy: RNMFTNL, horizon: int, rng: np.random.Generator) -> tuple[Free, float, int]:
         """The worst profile that was found, its expected regret, and how many profiles were tried."""
-        from scipy.optimize import Bounds, differential_evolution  # a slow import, not for every command
-
         tried = 0
         regrets = self._regrets(policy, horizon)
 
@@ -89,9 +88,9 @@ class WorstProfile(Environment):
             tried += points.shape[1]
             return -regrets(points.T)
 
-        best = differential_evolution(
+        best = scipy.optimize.differential_evolution(
             negated,
-            Bounds(np.zeros(2 * self.scales), np.ones(2 * self.scales)),
+            scipy.optimize.Bounds(np.zeros(2 * self.scales), np.ones(2 * self.scales)),
             maxiter=self.generations,
             popsize=10,
             tol=1e-6,

@@ -10,6 +10,7 @@ import math
 from functools import cache
 
 import numpy as np
+import scipy
 
 from bandits.parameters import require
 
@@ -27,14 +28,12 @@ def excess(coins: int, epsilon: float, heads: int) -> float:
 
     The sum over k up to `heads` of P(Y = k) (1 - e^epsilon k / (N - k + 1)), which does not cancel up to kappa.
     """
-    from scipy.stats import binom  # a slow import, here so that not every command waits for it
-
     if heads < 0:
         return 0.0
     if heads > coins:
         return 1 - math.exp(epsilon)
     k = np.arange(first_term(coins, heads), heads + 1)
-    terms = binom.pmf(k, coins, 0.5) * (1 - math.exp(epsilon) * (k / (coins - k + 1)))
+    terms = scipy.stats.binom.pmf(k, coins, 0.5) * (1 - math.exp(epsilon) * (k / (coins - k + 1)))
     return float(terms.sum())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.parameters import ParameterError, require
@@ -60,8 +60,8 @@ def level_of_pure(epsilon: float) -> float:
     """
     require(0 <= epsilon <= 1e50, "epsilon", epsilon, "a finite number >= 0 (and at most 1e50)")
     if epsilon < 1:
-        return float(math.sqrt(8) * special.erfinv(math.tanh(epsilon / 2)))  # exact where both are near 0
-    return float(-2 * special.ndtri_exp(special.log_expit(-epsilon)))
+        return float(math.sqrt(8) * scipy.special.erfinv(math.tanh(epsilon / 2)))  # exact where both are near 0
+    return float(-2 * scipy.special.ndtri_exp(scipy.special.log_expit(-epsilon)))
 
 
 def _tail(z: float, slope: float, factor: Callable[[FloatArray], FloatArray]) -> float:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Protocol
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bandits.arrays import FloatArray
 
@@ -101,7 +101,7 @@ class Skellam(SummedNoise):
         """
         k, v = np.arange(-reach, reach + 1.0), self.variance
         if v < LARGE:
-            return np.asarray(special.ive(np.abs(k), v))
+            return np.asarray(scipy.special.ive(np.abs(k), v))
         exponent, factor = self._debye(k)
         return np.asarray(np.exp(exponent) * factor)
 

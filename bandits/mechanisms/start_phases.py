@@ -31,7 +31,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.mechanisms.gaussian import gaussian_delta
@@ -176,7 +176,8 @@ def _stirling(z: FloatArray) -> FloatArray:
     """log Gamma(z + 1) minus Stirling's (z + 1/2) log z - z + log(2 pi) / 2."""
     square = z * z
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / z
-    return np.where(z < 16, gammaln(z + 1) - (z + 0.5) * np.log(z) + z - math.log(2 * math.pi) / 2, series)
+    small = scipy.special.gammaln(z + 1) - (z + 0.5) * np.log(z) + z - math.log(2 * math.pi) / 2
+    return np.where(z < 16, small, series)
 
 
 def _first_at_most(delta: float, profile: Callable[[int], float], start: int) -> int:

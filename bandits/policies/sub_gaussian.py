@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from bandits.arrays import FloatArray
 from bandits.audit.costs import PrivacyCost
@@ -123,7 +123,7 @@ class DPSEGauss(ConcentratedBudget, SubGaussianElimination):
         return gaussian_lead(self.level, self.level, epoch.rounds, epoch.threshold * epoch.rounds, arms)
 
     def strays(self, epoch: Epoch) -> float:
-        return float(ndtr(-self.level * epoch.threshold * epoch.rounds / math.sqrt(2)))
+        return float(scipy.special.ndtr(-self.level * epoch.threshold * epoch.rounds / math.sqrt(2)))
 
 
 @dataclass(frozen=True)
@@ -201,6 +201,4 @@ class ShuffleSE(SubGaussianElimination):
         return coin_lead(self.coins, self.epsilon, epoch.rounds, epoch.threshold * epoch.rounds, arms)
 
     def strays(self, epoch: Epoch) -> float:
-        from scipy.stats import binom  # a slow import, here so that not every command waits for it
-
-        return float(binom.sf(self.coins + math.floor(epoch.threshold * epoch.rounds), 2 * self.coins, 0.5))
+        return float(scipy.stats.binom.sf(self.coins + math.floor(epoch.threshold * epoch.rounds), 2 * self.coins, 0.5))
