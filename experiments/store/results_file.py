@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -250,13 +251,19 @@ def replications_of(columns: Mapping[str, FlatColumn], footer: dict[str, Any], f
 def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
     """A checksum of the values, which does not depend on how a file stores them."""
     parts = []
-    for name, arrow in kind.fields.items():
-        number = arrow.value_type if pa.types.is_list(arrow) else arrow
-        values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
+    for name, number in _numbers_of(kind).items():
+        values = np.ascontiguousarray(rows[name], dtype=number)
         if name in kind.optional and values.dtype.kind == "f":
             values = np.where(np.isnan(values), np.nan, values)  # the same bits for every NaN
         parts.append(f"{name} {values.shape} {checksum(values.data)}")
     return checksum("\n".join(parts).encode())
+
+
+@cache
+def _numbers_of(kind: type[Cell]) -> dict[str, np.dtype[Any]]:
+    """The type of the numbers in each field."""
+    types = {name: arrow.value_type if pa.types.is_list(arrow) else arrow for name, arrow in kind.fields.items()}
+    return {name: np.dtype(arrow.to_pandas_dtype()) for name, arrow in types.items()}
 
 
 def checksum(content: bytes | memoryview) -> str:
