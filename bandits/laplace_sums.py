@@ -26,13 +26,13 @@ def laplace_sum_tail(y: ArrayLike, batches: int) -> FloatArray:
     lost = np.arange(batches)
     logs = special.gammaln(batches + lost) - special.gammaln(batches) - special.gammaln(lost + 1)
     weights = np.cumsum(np.exp(logs - (batches + lost) * math.log(2)))[::-1]  # of j = 0, 1, ...
+    weights = weights / special.factorial(lost)
     near = values < LAST
     inner = values[near]
     total = np.full_like(inner, weights[-1])
-    for j in range(batches - 1, 0, -1):  # in place, as large arrays are slow to make
+    for weight in weights[-2::-1]:  # in place, as large arrays are slow to make
         total *= inner
-        total /= j
-        total += weights[j - 1]
+        total += weight
     tails = np.zeros_like(values)
     tails[near] = np.exp(-inner) * total
     return tails

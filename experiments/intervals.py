@@ -69,11 +69,19 @@ def quantile(values: FloatArray, probability: float, error: float) -> Interval:
     Of n independent runs, shape (n,), the r-th smallest is above the quantile with a probability of at most that of
     fewer than r successes in n trials; an end is infinite where even the extreme run would miss too often.
     """
+    return quantiles(values, [probability], error)[probability]
+
+
+def quantiles(values: FloatArray, probabilities: Sequence[float], error: float) -> dict[float, Interval]:
+    """`quantile` at several probabilities, each with this `error`; the values are sorted once."""
     ordered = np.sort(values)
-    first, last = _ranks(len(values), probability, error)
-    low = float(ordered[first - 1]) if first >= 1 else -math.inf
-    high = float(ordered[last - 1]) if last <= len(values) else math.inf
-    return Interval(float(np.quantile(ordered, probability)), low, high)
+    intervals = {}
+    for probability, estimate in zip(probabilities, np.quantile(ordered, probabilities).tolist(), strict=True):
+        first, last = _ranks(len(values), probability, error)
+        low = float(ordered[first - 1]) if first >= 1 else -math.inf
+        high = float(ordered[last - 1]) if last <= len(values) else math.inf
+        intervals[probability] = Interval(estimate, low, high)
+    return intervals
 
 
 @lru_cache(maxsize=1000)

@@ -5,6 +5,7 @@ Proofs: private_transcripts.md, 2.6 and 2.7. `epsilon` is the budget of the whol
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ MOST_STEPS = 4096  # of the programme with one split
 MOST_TWICE = 640  # of that with two, which has more inequalities
 BROKEN = 1e-7  # an inequality that fails by more enters the programme
 ROUNDS = 10  # in which inequalities enter
+KEPT = 100  # solutions: a longer horizon often needs the same steps
 
 
 def transcript_lower_bound(epsilon: float, horizon: float, gap: float = 1.0) -> float:
@@ -89,13 +91,14 @@ class _Splits:
         return np.asarray(linprog(np.ones(steps), limits, ends, bounds=between, method="highs").x)
 
 
+@lru_cache(maxsize=KEPT)
 def least_errors(epsilon: float, steps: int) -> FloatArray:
     """Errors e_n with the least sum that the inequalities of 2.6 allow, n = 0, ..., steps - 1, shape (steps,).
 
     e_n is the probability of the worse arm after n loss vectors, added up over both instances. It does not increase, is
     at least g(n) of 2.5, and at least e^(-epsilon j) (2 - e_j) for j = n / 2, rounded up. The inequalities for other j
     change nothing: those for smaller j follow, and those for larger j changed the sum nowhere that we looked. By linear
-    programming, within about 1e-7 a step.
+    programming, within about 1e-7 a step. Not to be changed, as it is kept for the next horizon.
     """
     of_choices = _of_choices(epsilon, steps, MOST_STEPS)
     if steps < 3:
@@ -106,6 +109,7 @@ def least_errors(epsilon: float, steps: int) -> FloatArray:
     return once.least(of_choices, np.ones(late.size, dtype=bool))
 
 
+@lru_cache(maxsize=KEPT)
 def least_errors_twice_split(epsilon: float, steps: int) -> FloatArray:
     """The same for the inequalities of 2.7: e_n >= g(n) (4 - 2 e_i - e^(epsilon i) e_j), j = min(n - 1, n // 2 + i).
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bandits.arrays import FloatArray
 from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.common import require_horizon
+from bandits.compiled import compiled
 from bandits.divergences import private_divergence
 from bandits.laplace_sums import chances_of_sums
 from bandits.loops.batches import EXACT_KL_UCB, PRIVATE_IMED, batch_length
@@ -101,8 +103,7 @@ def _of_batches(
         batches += 1
         waits = math.log(count) if rule.kind == PRIVATE_IMED else 0.0
         totals = count * rival * np.linspace(0, 1, GRID + 1)
-        costs = np.array([private_divergence(total / count, rival, rule.epsilon) for total in totals.tolist()])
-        costs = count * costs + waits  # they fall to 0, or to what DP-IMED waits
+        costs = count * _divergences(totals / count, rival, rule.epsilon) + waits  # they fall to 0, or to these waits
         logs = np.linspace(0, min(log_horizon, costs[0]), LOGS + 1)  # it is never left for longer
         left = np.interp(-logs, -costs, totals)  # the sum at which the arm is left for so long
         chances = chances_of_sums(left, count, batches, best, rule.epsilon)
@@ -110,3 +111,12 @@ def _of_batches(
         yield float(np.trapezoid(heights, logs)), float(chances[-1]) if costs[0] >= log_horizon else 0.0
         if count * rule.epsilon > 4 * log_horizon and heights.max() < 1e-9:
             return
+
+
+@compiled
+def _divergences(means: FloatArray, rival: float, epsilon: float) -> FloatArray:
+    """`private_divergence` of each mean from that of the rival."""
+    divergences = np.empty_like(means)
+    for place, mean in enumerate(means):
+        divergences[place] = private_divergence(mean, rival, epsilon)
+    return divergences

@@ -23,7 +23,7 @@ from bandits.arrays import FloatArray
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from experiments.evidence.means import mean_of
-from experiments.intervals import Interval, exactly, quantile
+from experiments.intervals import Interval, exactly, quantiles
 from experiments.store.stored import Cells, Stored
 
 ERROR = 0.05  # the probability that any of the intervals misses
@@ -195,11 +195,11 @@ def standing(stored: Stored, error: float, value: str | None = None) -> Standing
     """The standing of a cell by a `value` of its runs, by default its headline; each interval misses by `error`."""
     values: FloatArray = (stored.headline if value is None else stored.measure(value)).astype(float)
     if stored.exact:
-        quantiles = {at: exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
+        of_runs = {at: exactly(float(values[0])) for at in (MIDDLE, *UPPER)}
     else:
-        quantiles = {at: quantile(values, at, error) for at in (MIDDLE, *UPPER)}
+        of_runs = quantiles(values, (MIDDLE, *UPPER), error)
     mean = mean_of(stored, error, value)
-    return Standing(stored.cell.key, mean.interval.estimate, quantiles, mean.doubt, _lacks(stored, len(values)))
+    return Standing(stored.cell.key, mean.interval.estimate, of_runs, mean.doubt, _lacks(stored, len(values)))
 
 
 def began(stored: Stored) -> bool:

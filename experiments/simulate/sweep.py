@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from importlib import import_module
 from itertools import chain
 
 from experiments.errors import NotRepeatableError, UserError
@@ -35,7 +34,6 @@ def sweep(outcomes: Outcomes, jobs: Sequence[CellJob], store: Store) -> None:
     missing = without_damage(jobs, store)
     if missing:
         store.check_writable()
-        import_module("pandas")  # pyarrow does it when it first writes: for long, where Ctrl-C leaves a second to save
     with Status(missing, store) as status:
         running = Sweep(outcomes, store, status)
         try:

@@ -219,7 +219,8 @@ def pack_of(path: Path, content: bytes | None = None) -> Pack:
         if metadata.get(CHECKSUM) != checksum(text).encode():
             raise DamagedFileError("its footers are missing, or were changed since they were written")
         lines = pa.CompressedInputStream(pa.BufferReader(base64.b64decode(text)), "zstd").read().splitlines()
-        footers = {file_stem(footer): footer for footer in map(json.loads, lines)}
+        parsed = json.loads(b"[" + b",".join(lines) + b"]")  # at once: they share the texts of their names
+        footers = {file_stem(footer): footer for footer in parsed}
         own = schema_of(KINDS[record])
         if [field for field in file.schema_arrow if field.name in own.names] != list(own):
             raise DamagedFileError("its columns are not those of such a pack")

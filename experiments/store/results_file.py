@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -63,11 +64,23 @@ def footer_of(contents: Replications) -> str:
 def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
     """The rows as a table with this schema."""
     columns = {**contents.log, **contents.rows, "replication": contents.numbers.astype(np.int32)}
-    arrays = [
-        pa.array(list(columns[field.name]), field.type, from_pandas=field.nullable)  # a NaN is stored as null
-        for field in schema
-    ]
-    return pa.table(arrays, schema=schema)
+    return pa.table([_as_arrow(np.asarray(columns[field.name]), field.type) for field in schema], schema=schema)
+
+
+def _as_arrow(values: NDArray[Any], arrow: pa.DataType) -> pa.Array:
+    """The same numbers, lists along the second axis; NaN becomes null. `pa.array` imports pandas, for half a second."""
+    if pa.types.is_list(arrow):
+        begins = np.arange(len(values) + 1) * values.shape[1]
+        return pa.ListArray.from_arrays(
+            _as_arrow(begins, pa.int32()), _as_arrow(values.ravel(), arrow.value_type), arrow
+        )
+    if pa.types.is_boolean(arrow):
+        numbers = np.packbits(values.astype(bool, casting="safe"), bitorder="little")
+    else:
+        numbers = values.astype(arrow.to_pandas_dtype(), order="C", casting="same_kind")
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    there = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    return pa.Array.from_buffers(arrow, len(values), [there, pa.py_buffer(numbers)])
 
 
 def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema, few: Sequence[str] = ()) -> pq.ParquetWriter:
@@ -250,13 +263,19 @@ def replications_of(columns: Mapping[str, FlatColumn], footer: dict[str, Any], f
 def _checksum_of_rows(kind: type[Cell], rows: Rows) -> str:
     """A checksum of the values, which does not depend on how a file stores them."""
     parts = []
-    for name, arrow in kind.fields.items():
-        number = arrow.value_type if pa.types.is_list(arrow) else arrow
-        values = np.ascontiguousarray(rows[name], dtype=number.to_pandas_dtype())
+    for name, number in _numbers_of(kind).items():
+        values = np.ascontiguousarray(rows[name], dtype=number)
         if name in kind.optional and values.dtype.kind == "f":
             values = np.where(np.isnan(values), np.nan, values)  # the same bits for every NaN
         parts.append(f"{name} {values.shape} {checksum(values.data)}")
     return checksum("\n".join(parts).encode())
+
+
+@cache
+def _numbers_of(kind: type[Cell]) -> dict[str, np.dtype[Any]]:
+    """The type of the numbers in each field."""
+    types = {name: arrow.value_type if pa.types.is_list(arrow) else arrow for name, arrow in kind.fields.items()}
+    return {name: np.dtype(arrow.to_pandas_dtype()) for name, arrow in types.items()}
 
 
 def checksum(content: bytes | memoryview) -> str:

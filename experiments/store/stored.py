@@ -73,6 +73,8 @@ class Replications:
 
     def first(self, replications: int | None) -> Self:
         """The first `replications` of stored ones, or all if None."""
+        if replications is None:
+            return self
         return replace(self, rows={name: values[:replications] for name, values in self.rows.items()})
 
     @property

@@ -7,9 +7,9 @@ only looks them up, and computes none itself.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from experiments.evidence.contests import BUDGET, FEWEST, TWICE, Advice, Contest, advice, contest
@@ -26,13 +26,14 @@ class Numbered:
     """Values, each once, with their places."""
 
     values: list[Any] = field(default_factory=list)
-    _places: dict[Any, int] = field(default_factory=dict)
+    _places: dict[Hashable, int] = field(default_factory=dict)
 
-    def place(self, key: Any, value: Any) -> int:
-        """The place of the value, which is appended if its key is new."""
+    def place(self, key: Hashable, value: Callable[[], Any]) -> int:
+        """The place of the value, which is made and appended if its key is new."""
         if key not in self._places:
+            made = value()
             self._places[key] = len(self.values)
-            self.values.append(value)
+            self.values.append(made)
         return self._places[key]
 
 
@@ -75,6 +76,8 @@ class _Book:
 
     def __post_init__(self) -> None:
         self._least = [least_epsilons(about.guarantee) for about, _ in self.cells]
+        self._forms = [(about.instance, _form(about.variant)) for about, _ in self.cells]
+        self._ranks = [(about.guarantee.epsilon, about.exact) for about, _ in self.cells]
         self._places = {about.key: place for place, (about, _) in enumerate(self.cells)}
         self._decided: dict[tuple[int, ...], Contest] = {}
 
@@ -99,24 +102,15 @@ class _Book:
         """The number of the answer if these cells keep the promise: of each policy that with the largest budget."""
         largest: dict[tuple[str, str], int] = {}
         for place in kept:
-            about = self.cells[place][0]
-            key = about.instance, _form(about.variant)
-            if key not in largest or self._rank(place) > self._rank(largest[key]):
+            key = self._forms[place]
+            if key not in largest or self._ranks[place] > self._ranks[largest[key]]:
                 largest[key] = place
         on: dict[str, list[int]] = {}
         for (instance, _), place in largest.items():
             on.setdefault(instance, []).append(place)
-        decided = {instance: self._contest(tuple(sorted(rivals))) for instance, rivals in on.items()}
-        numbers = tuple(
-            self.contests.place(tuple(sorted(on[instance])), self._contest_as_json(decision))
-            for instance, decision in decided.items()
-        )
-        named = advice(decided, lambda key: self.labels[self.cells[self._places[key]][0].variant])
-        return self.answers.place(numbers, {"contests": steps_between(numbers), **self._advice_as_json(named)})
-
-    def _rank(self, place: int) -> tuple[float, bool]:
-        about = self.cells[place][0]
-        return about.guarantee.epsilon, about.exact
+        rivals = {instance: tuple(sorted(there)) for instance, there in on.items()}
+        numbers = tuple(self.contests.place(there, partial(self._contest_as_json, there)) for there in rivals.values())
+        return self.answers.place(numbers, partial(self._answer_as_json, numbers, rivals))
 
     def _contest(self, rivals: tuple[int, ...]) -> Contest:
         if rivals not in self._decided:
@@ -124,8 +118,14 @@ class _Book:
             self._decided[rivals] = contest(one for one in ranked if one is not None)
         return self._decided[rivals]
 
-    def _contest_as_json(self, decided: Contest) -> dict[str, Any]:
-        places = self._places
+    def _answer_as_json(self, contests: Sequence[int], rivals: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+        """An answer from its contests, and their rivals by instance."""
+        decided = {instance: self._contest(there) for instance, there in rivals.items()}
+        named = advice(decided, lambda key: self.labels[self.cells[self._places[key]][0].variant])
+        return {"contests": steps_between(contests), **self._advice_as_json(named)}
+
+    def _contest_as_json(self, entrants: tuple[int, ...]) -> dict[str, Any]:
+        decided, places = self._contest(entrants), self._places
         rivals = sorted(decided.rivals, key=lambda one: places[one.key])
         number = {one.key: place for place, one in enumerate(rivals)}
         return {
@@ -138,7 +138,7 @@ class _Book:
 
     def _advice_as_json(self, advice: Advice) -> dict[str, Any]:
         def number(name: str) -> int:
-            return self.names.place(name, name)
+            return self.names.place(name, lambda: name)
 
         risky = [(one.name, *one.worst) for one in advice.named if one.worst[0] > TWICE]
         return {

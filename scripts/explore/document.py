@@ -1,7 +1,7 @@
 """The data of the page: one JSON document, and one block of bytes for its numbers."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,7 @@ def document(collection: Collection, papers: Sequence[Paper], arguments: Sequenc
     """The document as JSON, and the block of numbers; `arguments` are those of the command that every command needs."""
     abouts, summaries = [about for about, _ in collection.cells], [numbers for _, numbers in collection.cells]
     guarantees = list(dict.fromkeys(about.guarantee for about in abouts))
+    places = {about.key: place for place, about in enumerate(abouts)}
     blocks = Blocks()
     alike = _alike(abouts, summaries)
     content = {
@@ -87,12 +88,12 @@ def document(collection: Collection, papers: Sequence[Paper], arguments: Sequenc
         "cells": _cells(abouts, summaries, collection.experiments, guarantees, alike),
         "others": _others(summaries),
         "answers": all_answers(collection.cells, variant_labels(abouts), [group[1:] for group in alike]),
-        "experiments": [_experiment(experiment, abouts) for experiment in collection.experiments],
+        "experiments": [_experiment(experiment, places) for experiment in collection.experiments],
         "papers": [
             {"name": paper.name, "cited": paper.cited, "title": paper.title, "venue": paper.venue} for paper in papers
         ],
         "badges": {str(outcome): list(badge) for outcome, badge in BADGES.items()},
-        **_judged(collection, abouts),
+        **_judged(collection, places),
     }
     content["curves"] = _curves(summaries, blocks)
     blocks.add("keys", b"".join(bytes.fromhex(about.key) for about in abouts))
@@ -190,8 +191,7 @@ def _others(summaries: Sequence[Summary]) -> dict[str, Any]:
     return quantities
 
 
-def _experiment(experiment: Asked, abouts: Sequence[About]) -> dict[str, Any]:
-    places = {about.key: place for place, about in enumerate(abouts)}
+def _experiment(experiment: Asked, places: Mapping[str, int]) -> dict[str, Any]:
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -210,8 +210,7 @@ def _experiment(experiment: Asked, abouts: Sequence[About]) -> dict[str, Any]:
     }
 
 
-def _judged(collection: Collection, abouts: Sequence[About]) -> dict[str, Any]:
-    places = {about.key: place for place, about in enumerate(abouts)}
+def _judged(collection: Collection, places: Mapping[str, int]) -> dict[str, Any]:
     claims = [
         {**claim, "cells": steps_between(sorted(places[key] for key in claim["cells"] if key in places))}
         for claim in collection.judged.claims

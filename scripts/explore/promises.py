@@ -32,12 +32,12 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
     def kept(epsilon: float) -> bool:
         return guarantee.implies(_asked(trust, epsilon, delta, guarantee.neighbours))
 
-    for epsilon in (guarantee.epsilon, 2 * guarantee.epsilon):
-        if kept(epsilon) and not kept(epsilon * (1 - CLOSE)):
-            return epsilon
     low, high = guarantee.epsilon / REACH, guarantee.epsilon * REACH
     if not kept(high):
         return math.inf
+    for epsilon in (guarantee.epsilon, 2 * guarantee.epsilon):
+        if kept(epsilon) and not kept(epsilon * (1 - CLOSE)):
+            return epsilon
     while high > low * (1 + CLOSE):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if kept(middle) else (middle, high)

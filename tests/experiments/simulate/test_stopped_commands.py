@@ -149,7 +149,7 @@ def test_a_command_that_is_stopped_in_a_compiled_loop(workers, sent, tmp_path):
 
 
 def test_a_command_that_is_stopped_saves_what_it_simulated(tmp_path):
-    """Also where pandas, without which pyarrow writes nothing, takes longer to import than there is time to end."""
+    """Also where pandas, which pyarrow imports for some of what it does, takes longer than there is time to end."""
     started(tmp_path, [*SHORT, ONE]).communicate()  # so the loop is compiled
     many = [*(word.replace("replications=2", "replications=1e6") for word in CELL), "horizon=1001", ONE]
     process = started(tmp_path, many, "import", "pandas", STOP_SECONDS="4")

@@ -45,19 +45,21 @@ def results(made, tmp_path):
 def test_values_by_hand():
     """Each kind of column of two cells, the first with three rows and the second with two."""
     counts = np.array([3, 2])
-    assert per_row([1, 2], counts).tolist() == [1, 1, 1, 2, 2]
-    assert per_row([1, 0.5], counts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
-    assert per_row([True, False], counts).dtype == bool
-    missing = pd.Series(per_row([None, 0.25], counts))
+    assert per_row({0: 1, 1: 2}, counts).tolist() == [1, 1, 1, 2, 2]
+    assert per_row({0: 1, 1: 0.5}, counts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert per_row({0: True, 1: False}, counts).dtype == bool
+    missing = pd.Series(per_row({1: 0.25}, counts))
     assert missing.isna().tolist() == [True] * 3 + [False] * 2
     assert missing.sum() == 0.5
     assert isinstance(missing.dtype, pd.SparseDtype)
-    texts = pd.Series(per_row(["b", "a"], counts))
+    texts = pd.Series(per_row({0: "b", 1: "a"}, counts))
     assert texts.tolist() == list("bbbaa")
     assert list(texts.cat.categories) == ["a", "b"]
-    mixed = pd.Series(per_row([True, None], counts))
+    mixed = pd.Series(per_row({0: True}, counts))
     assert (mixed == True).tolist() == [True] * 3 + [False] * 2  # noqa: E712
-    assert per_row([[0.9, 0.2], None], counts).tolist()[2] == "[0.9, 0.2]"
+    assert per_row({0: [0.9, 0.2]}, counts).tolist()[2] == "[0.9, 0.2]"
+    assert per_row({0: 1, 1: 1, 2: 3}, np.array([3, 0, 2])).tolist() == [1, 1, 1, 3, 3]
+    assert per_row({0: 1, 1: 3}, np.array([0, 0])).tolist() == []
 
 
 def test_a_look_has_what_each_footer_says(results):
