@@ -211,7 +211,7 @@ def _key_table(file: Path, name: str, prefix: str) -> PageTable:
         for key, value, comment in keys_in(file)
     ]
     columns = [Column("key"), Column("unless set"), Column("what it is")]
-    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows, headed=True)
+    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows, stacked=True, headed=True)
 
 
 def _parameters(file: Path) -> Markup:
