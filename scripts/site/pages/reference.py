@@ -178,7 +178,9 @@ def in_markdown(docstring: str) -> str:
 def _targets() -> PageTable:
     targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
     rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in targets]
-    return PageTable("targets", "Targets of make", [Column("target"), Column("what it does")], rows, headed=True)
+    return PageTable(
+        "targets", "Targets of make", [Column("target"), Column("what it does")], rows, stacked=True, headed=True
+    )
 
 
 def keys_in(file: Path) -> Iterator[tuple[str, str, str]]:
@@ -323,7 +325,7 @@ def _tables() -> PageTable:
         for name, table in tables().items()
     ]
     columns = [Column("table"), Column("about", choices=True), Column("shows")]
-    return PageTable("tables", "Tables", columns, rows, headed=True)
+    return PageTable("tables", "Tables", columns, rows, stacked=True, headed=True)
 
 
 def _quantities() -> PageTable:
@@ -336,9 +338,11 @@ def _quantities() -> PageTable:
         for word, label in QUANTITIES.items()
     ]
     columns = [Column("quantity"), Column("on an axis"), Column("recorded of")]
-    return PageTable("quantities", "Quantities", columns, rows, headed=True)
+    return PageTable("quantities", "Quantities", columns, rows, stacked=True, headed=True)
 
 
 def _forms() -> PageTable:
     rows = [[TableEntry(test, kind="code"), TableEntry(_first(form))] for test, form in FORMS.items()]
-    return PageTable("tests", "Tests of claims", [Column("test"), Column("what it judges")], rows, headed=True)
+    return PageTable(
+        "tests", "Tests of claims", [Column("test"), Column("what it judges")], rows, stacked=True, headed=True
+    )
