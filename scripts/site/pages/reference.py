@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bandits.learner import Learner
 from experiments.cells import KINDS, QUANTITIES
@@ -31,6 +31,7 @@ from scripts.tables import tables, title
 ENTRY = re.compile(r"Entry point of `python -m ([\w.]+)`")
 TARGET = re.compile(r"^([a-z]+):.*?## (.*)$", re.MULTILINE)
 KEY = re.compile(r"^(\w+):(?:\s+(?!#)(.*?))?(?:\s+# (.*))?$")
+CODE = re.compile("`+([^`]+)`+")
 INDEX = """# Reference
 
 Each page is made from what it describes: docstrings, comments in `conf/`, the Makefile.
@@ -231,9 +232,10 @@ def _class_of(file: Path) -> type:
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _first(value: object) -> str:
-    """The first paragraph of a docstring."""
-    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+def _first(value: object) -> Markup:
+    """The first paragraph of a docstring, with its code as such."""
+    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _choices(composer: Composer, group: str) -> Mapping[str, Path]:

@@ -137,6 +137,11 @@ def test_a_docstring_in_markdown_by_hand():
     )
 
 
+def test_code_in_a_docstring_is_code(made):
+    assert "kl(p, q) &lt;= alpha" in made["reference/policies"]
+    assert "see <code>AdaP</code>" in made["reference/policies"]
+
+
 def test_objects_of_python_are_found_as_sphinx_finds_them():
     kinds = {"a.b": "module", "a.b.Policy": "class", "a.c.Policy": "class", "a.b.Policy.start": "method"}
     here, theirs = (kind(SimpleNamespace(domaindata={})) for kind in (IndexedPythonDomain, PythonDomain))
