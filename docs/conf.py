@@ -3,6 +3,7 @@
 from bandits import __version__
 from scripts.pages import performance
 from scripts.site import docstrings
+from scripts.site.python_domain import IndexedPythonDomain
 
 project = "Private bandits, reproduced"
 author = "The private-bandits authors"
@@ -45,5 +46,6 @@ html_theme_options = {
 
 def setup(app):
     """Docstrings in the form of this repository become reStructuredText."""
+    app.add_domain(IndexedPythonDomain, override=True)
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-skip-member", docstrings.skipped)

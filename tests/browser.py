@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+PATIENCE = 300  # seconds that Chromium may be silent: axe takes a tenth of it on the largest page
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
     "--headless=new",
@@ -51,6 +53,7 @@ class Browser:
         self._number = 0
         self._session: str | None = None
         self._loaded = False
+        self._address = "about:blank"
 
     def __enter__(self) -> "Browser":
         assert CHROMIUM is not None
@@ -71,7 +74,7 @@ class Browser:
         page = next(target for target in self._call("Target.getTargets")["targetInfos"] if target["type"] == "page")
         attached = self._call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
+        for domain in ("Page", "Runtime", "Network", "Log", "Inspector"):
             self._call(f"{domain}.enable")
         return self
 
@@ -100,6 +103,7 @@ class Browser:
         self.requests.clear()
         self.complaints.clear()
         self._loaded = False
+        self._address = address
         self._call("Page.navigate", url=address)
         while not self._loaded:
             self._listen()
@@ -188,8 +192,10 @@ class Browser:
     def _listen(self) -> dict[str, Any]:
         """The next message; events are kept."""
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], PATIENCE)
+            assert ready, f"{self._address}: Chromium was silent for {PATIENCE} s"
             read = os.read(self._read.fileno(), 1 << 16)
-            assert read, "Chromium has ended"
+            assert read, f"{self._address}: Chromium has ended"
             self._buffer += read
         line, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(line)
@@ -197,6 +203,7 @@ class Browser:
         return message
 
     def _keep(self, event: str | None, told: dict[str, Any]) -> None:
+        assert event != "Inspector.targetCrashed", f"{self._address}: the page has crashed"
         if event == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
         elif event == "Page.loadEventFired":

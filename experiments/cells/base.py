@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bandits import ParameterError, checkpoint_grid
+from bandits import Guarantee, ParameterError, checkpoint_grid
 from bandits.arrays import IntArray
 from bandits.learner import Environment, Learner
 from experiments.own_code.own_source import code_of
@@ -194,9 +194,14 @@ class Cell(ABC):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the policy, once: that of Gaussian noise takes an integral."""
+        return self.policy.guarantee
+
+    @cached_property
     def columns(self) -> dict[str, Any]:
         """The columns of the cell in every row of `experiments.load`; epsilon is infinite without privacy."""
-        guarantee = self.policy.guarantee
+        guarantee = self.guarantee
         return {
             **parameters_of(self.instance),
             **parameters_of(self.policy),

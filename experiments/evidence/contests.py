@@ -216,14 +216,19 @@ def _lacks(stored: Stored, runs: int) -> str:
 
 
 def entitled(cells: Cells, guarantee: Guarantee) -> Cells:
-    """The cells whose guarantee implies `asked`, of each policy only those with the largest such epsilon."""
-    able = cells.only(lambda stored: stored.cell.policy.guarantee.implies(guarantee))
+    """The cells whose guarantee implies this one, of each policy only those with the largest such epsilon."""
+    able = cells.only(lambda stored: stored.cell.guarantee.implies(guarantee))
     families = able.grouped(_without_budget).values()
-    return Cells(stored for kin in families for stored in kin if _epsilon(stored) == max(map(_epsilon, kin)))
+    return Cells.of(_most_spending(kin) for kin in families)
+
+
+def _most_spending(kin: Cells) -> Cells:
+    largest = max(map(_epsilon, kin))
+    return kin.only(lambda stored: _epsilon(stored) == largest)
 
 
 def _epsilon(stored: Stored) -> float:
-    return stored.cell.policy.guarantee.epsilon
+    return stored.cell.guarantee.epsilon
 
 
 def _without_budget(stored: Stored) -> str:

@@ -156,9 +156,9 @@ class Stored(Replications):
         if word == "rule":
             return self.cell.policy
         if word == "promised_rho":
-            return self.cell.policy.guarantee.least_rho
+            return self.cell.guarantee.least_rho
         if word == "promised_level":
-            return self.cell.policy.guarantee.least_level
+            return self.cell.guarantee.least_level
         if word == "transcript_epsilon":
             return self.cell.policy.promised_epsilon(self.cell.arms, self.cell.horizon)
         if self.columns.get(word) is not None:
@@ -328,7 +328,7 @@ class Cells(Sequence[Stored]):
         """
         if name not in self._of_policies:
             return False
-        guarantee = stored.cell.policy.guarantee
+        guarantee = stored.cell.guarantee
         if name == "epsilon":
             return not guarantee.private
         if name == "delta":

@@ -82,12 +82,11 @@ class PageTable:
         return ["th" if self.headed and place == 0 else "td" for place in range(len(self.columns))]
 
     def _cell(self, column: Column, entry: TableEntry, tag: str) -> str:
-        label = _attribute("data-label", column.title if self.stacked else "")
         rank = _attribute("data-rank", entry.hidden_rank) + _attribute("data-choice", entry.choice)
         kind = _attribute("class", "number" if column.numeric else entry.kind)
         text = f"<code>{escape(entry.text)}</code>" if entry.kind == "code" else escape(entry.text)
         scope = ' scope="row"' if tag == "th" else ""
-        return f"<{tag}{scope}{label}{rank}{kind}>{text}</{tag}>"
+        return f"<{tag}{scope}{rank}{kind}>{text}</{tag}>"
 
 
 def _attribute(name: str, value: str) -> str:

@@ -155,7 +155,7 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     resting = [claim for claim in claims if exhibit in claim.exhibits]
     if resting:
         lines = [f"- {_badge(claim)} {_link(claim)} {literal(claim.verdict.claim)}" for claim in resting]
-        parts.append(f":::{{dropdown}} {len(resting)} claims rest on it\n" + "\n".join(lines) + "\n:::")
+        parts.append(f":::{{dropdown}} Claims that rest on it: {len(resting)}\n" + "\n".join(lines) + "\n:::")
     commands = [f"{_runnable(command)}  # {verb}" for verb, command in exhibit.commands if command.startswith("python")]
     parts += ["\n".join(["```sh", *commands, "```"])] if commands else []
     read = [f"`{command}`" for _, command in exhibit.commands if not command.startswith("python")]

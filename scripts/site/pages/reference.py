@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bandits.learner import Learner
 from experiments.cells import KINDS, QUANTITIES
@@ -31,6 +31,7 @@ from scripts.tables import tables, title
 ENTRY = re.compile(r"Entry point of `python -m ([\w.]+)`")
 TARGET = re.compile(r"^([a-z]+):.*?## (.*)$", re.MULTILINE)
 KEY = re.compile(r"^(\w+):(?:\s+(?!#)(.*?))?(?:\s+# (.*))?$")
+CODE = re.compile("`+([^`]+)`+")
 INDEX = """# Reference
 
 Each page is made from what it describes: docstrings, comments in `conf/`, the Makefile.
@@ -178,7 +179,9 @@ def in_markdown(docstring: str) -> str:
 def _targets() -> PageTable:
     targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
     rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in targets]
-    return PageTable("targets", "Targets of make", [Column("target"), Column("what it does")], rows, headed=True)
+    return PageTable(
+        "targets", "Targets of make", [Column("target"), Column("what it does")], rows, stacked=True, headed=True
+    )
 
 
 def keys_in(file: Path) -> Iterator[tuple[str, str, str]]:
@@ -211,7 +214,7 @@ def _key_table(file: Path, name: str, prefix: str) -> PageTable:
         for key, value, comment in keys_in(file)
     ]
     columns = [Column("key"), Column("unless set"), Column("what it is")]
-    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows, headed=True)
+    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows, stacked=True, headed=True)
 
 
 def _parameters(file: Path) -> Markup:
@@ -229,9 +232,10 @@ def _class_of(file: Path) -> type:
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _first(value: object) -> str:
-    """The first paragraph of a docstring."""
-    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+def _first(value: object) -> Markup:
+    """The first paragraph of a docstring, with its code as such."""
+    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _choices(composer: Composer, group: str) -> Mapping[str, Path]:
@@ -323,7 +327,7 @@ def _tables() -> PageTable:
         for name, table in tables().items()
     ]
     columns = [Column("table"), Column("about", choices=True), Column("shows")]
-    return PageTable("tables", "Tables", columns, rows, headed=True)
+    return PageTable("tables", "Tables", columns, rows, stacked=True, headed=True)
 
 
 def _quantities() -> PageTable:
@@ -336,9 +340,11 @@ def _quantities() -> PageTable:
         for word, label in QUANTITIES.items()
     ]
     columns = [Column("quantity"), Column("on an axis"), Column("recorded of")]
-    return PageTable("quantities", "Quantities", columns, rows, headed=True)
+    return PageTable("quantities", "Quantities", columns, rows, stacked=True, headed=True)
 
 
 def _forms() -> PageTable:
     rows = [[TableEntry(test, kind="code"), TableEntry(_first(form))] for test, form in FORMS.items()]
-    return PageTable("tests", "Tests of claims", [Column("test"), Column("what it judges")], rows, headed=True)
+    return PageTable(
+        "tests", "Tests of claims", [Column("test"), Column("what it judges")], rows, stacked=True, headed=True
+    )

@@ -3,9 +3,11 @@
 import dataclasses
 import importlib
 import re
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from sphinx.domains.python import ObjectEntry, PythonDomain
 
 from experiments.cells import KINDS, QUANTITIES
 from experiments.claims.files import FORMS
@@ -13,6 +15,7 @@ from experiments.config.compose import CONF, REPOSITORY, Composer
 from scripts import tables
 from scripts.drawing.kinds import NAMES
 from scripts.site.pages import reference
+from scripts.site.python_domain import IndexedPythonDomain
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +135,25 @@ def test_a_docstring_in_markdown_by_hand():
     assert reference.in_markdown(said) == (
         "Do it.\n\n```sh\npython -m a.b    # so\npython -m a.b x=1\n```\n\n```sh\npython -m a.b\n```\n\nMore `words`."
     )
+
+
+def test_code_in_a_docstring_is_code(made):
+    assert "kl(p, q) &lt;= alpha" in made["reference/policies"]
+    assert "see <code>AdaP</code>" in made["reference/policies"]
+
+
+def test_objects_of_python_are_found_as_sphinx_finds_them():
+    kinds = {"a.b": "module", "a.b.Policy": "class", "a.c.Policy": "class", "a.b.Policy.start": "method"}
+    here, theirs = (kind(SimpleNamespace(domaindata={})) for kind in (IndexedPythonDomain, PythonDomain))
+    for domain in (here, theirs):
+        domain.objects.update({name: ObjectEntry("page", name, kind, False) for name, kind in kinds.items()})
+    looked_up = [
+        (module, "", name, role, mode)
+        for module in ("", "a.b", "a.c")
+        for name in ("Policy", "b.Policy", "Policy.start()", "start", "tart", "olicy", "int", "", "a.b")
+        for role in ("class", "meth", "mod", None)
+        for mode in (0, 1)
+    ]
+    matches = [theirs.find_obj(None, *words) for words in looked_up]
+    assert {len(several) for several in matches} == {0, 1, 2}
+    assert [here.find_obj(None, *words) for words in looked_up] == matches
