@@ -1,23 +1,31 @@
 """Run commands in processes forked from one that has already imported the libraries, which saves a second each.
 
-Each command imports everything else, such as `bandits`, itself, from the folder in which it is started.
+It has imported `bandits` too, for commands that would import it from the same place. Each command imports everything
+else itself, from the folder in which it is started.
 """
 
+import atexit
 import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+REPOSITORY = Path(__file__).parents[1]
 LIBRARIES = (
+    "antlr4",
     "hydra.core.override_parser.overrides_parser",
     "hydra.utils",
+    "filelock",
     "joblib",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
@@ -51,31 +59,56 @@ def _server() -> subprocess.Popen[str]:
 
 
 def serve() -> None:
-    """Fork for every line of input and print the exit code; in the fork this function runs the command and returns."""
+    """Fork for every line of input, where a command runs, and print its exit code."""
+    sys.path[0] = str(REPOSITORY)
     for name in LIBRARIES:
         importlib.import_module(name)
+    for module in pkgutil.walk_packages([str(REPOSITORY / "bandits")], "bandits."):
+        importlib.import_module(module.name)
     gc.freeze()  # else garbage collection in a fork would copy this memory
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            return _become(*json.loads(line))
+            _leave(_become(*json.loads(line)))
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-    return None
 
 
-def _become(words: list[str], folder: str, files: list[str], environment: dict[str, str]) -> None:
-    """Turn a fork into the process of the command."""
+def _become(words: list[str], folder: str, files: list[str], environment: dict[str, str]) -> int:
+    """Turn a fork into the process of the command; its exit code."""
     os.environ.update(environment)
     sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
     for number, file in enumerate((os.devnull, *files)):
         os.dup2(os.open(file, os.O_RDWR | os.O_CREAT), number)
     os.chdir(folder)
     sys.path[0] = folder
+    own = Path(folder, "bandits")
+    if environment or (own.exists() and not own.samefile(REPOSITORY / "bandits")):  # as other loops or settings
+        for name in [name for name in sys.modules if name.partition(".")[0] == "bandits"]:
+            del sys.modules[name]
     option, what, *sys.argv[1:] = words
-    if option == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+    try:
+        if option == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _leave(code: int) -> None:
+    """End as Python does, but for the objects that it would take apart: that copies their memory."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,16 @@ def test_the_commands_are_those_of_the_readme(tmp_path, monkeypatch):
         assert f"\n{line}\n" in shown
 
 
+SMALLER = {"horizon=1e5": "horizon=1e4", "replications=4": "replications=2", "runs=2e4": "runs=2e3"}
+ONE_RIVAL = ["instance=c2", "against=dp_se", "horizon=1e4"]
+MORE = {
+    "experiments.run": ["policy.rounds=500", "runner.workers=1"],
+    "scripts.figures": ["runner.workers=1"],
+    "experiments.audit": ["runner.workers=1"],
+    "scripts.compare": [*ONE_RIVAL, "replications=2", "runner.workers=1"],
+}
+
+
 @pytest.mark.slow
 def test_the_commands_work_as_printed(tmp_path):
     process = forked.python(["-m", "experiments.new", "policy", "first_try", "--config-dir", "my own"], tmp_path)
@@ -50,8 +60,8 @@ def test_the_commands_work_as_printed(tmp_path):
     modules = ["experiments.run", "scripts.figures", "experiments.audit", "scripts.examine", "scripts.compare"]
     assert [words[1] for words in typed] == modules
     for words in [*typed[:3], typed[4]]:  # tests/scripts/test_examine.py tests the other one
-        small = [{"horizon=1e5": "horizon=1e4", "replications=4": "replications=2"}.get(word, word) for word in words]
-        process = forked.python([*small, *["policy.rounds=500"] * (words[1] == "experiments.run")], tmp_path)
+        small = [SMALLER.get(word, word) for word in words]
+        process = forked.python([*small, *MORE.get(words[1], [])], tmp_path)
         assert (process.returncode, besides(process.stderr)) == (0, "")
         assert process.stdout
     assert (tmp_path / "my own" / "figures" / "sajed2019" / "fig01.png").exists()
@@ -78,8 +88,8 @@ def test_a_policy_in_batches_works_as_printed(tmp_path):
     assert [words[1] for words in typed] == modules
     assert "horizon=5e7" in typed[0]
     for words in (typed[0], typed[2], typed[4]):
-        small = [*words, "instance=c2", "against=dp_se"] if words[1] == "scripts.compare" else words
-        process = forked.python(small, tmp_path)
+        small = [SMALLER.get(word, word) for word in words]
+        process = forked.python([*small, *(MORE[words[1]] if words[1] != "experiments.run" else [])], tmp_path)
         assert (process.returncode, besides(process.stderr)) == (0, "")
     tests = subprocess.run([sys.executable, *typed[5]], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (tests.returncode, "12 passed" in tests.stdout) == (0, True)

@@ -49,7 +49,10 @@ COMMANDS = list(
     )
 )
 MAKES = re.compile(r"experiments\.run|complete=true|results_dir=mine/results")  # results that later commands read
-WORKERS = re.compile(r"-m (experiments\.(run|audit|check|reproduce)|scripts\.(figures|check_figures|report)) ")
+WORKERS = re.compile(
+    r"-m (experiments\.(run|audit|check|reproduce|claims\.again)|scripts\.(figures|check_figures|compare|report)) "
+)
+IN_WORKERS = next(filter(WORKERS.search, COMMANDS))
 TYPED: set[str] = set()  # commands that ran in the folder of the tests
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 EXAMPLES = [text for language, text in BLOCKS if language == "python" and "# mine/" not in text]
@@ -72,13 +75,17 @@ def folder(tmp_path_factory):
 
 def kept_small(command):
     """Words that make a command quick: few runs, and, but for one command, in its own process."""
-    alone = ["runner.workers=1"] if WORKERS.search(command) and command != COMMANDS[1] else []
+    alone = ["runner.workers=1"] if WORKERS.search(command) and command != IN_WORKERS else []
     if "+experiment=mine" in command:  # it is small, and later commands read its results
         return alone
     if command.endswith("experiments.claims"):  # tests/experiments/claims/test_claims_stored.py judges them all
         return ["paper=azize2022"]
     if "exact_against_simulated" in command:
         return ["runs=20"]
+    if "claims.again" in command or "experiments.check" in command:
+        return [*alone, "seconds=2" if "claims" in command else "check_seconds=1"]
+    if "experiments.audit" in command and "runs=2e4" in command:
+        return [*alone, "runs=2e3"]
     if "experiments.store remove" in command:  # results of earlier commands
         return ["horizon=20000"]
     simulates = "experiments.run" in command or ("horizon=" in command and "experiments.audit" not in command)
@@ -144,6 +151,7 @@ def test_search_path_does_the_same(folder):
         ".venv/bin/python -m experiments.run policy=explore_then_commit results_dir=results",
         mine,
         "horizon=100",
+        "runner.workers=1",
     )
     assert (process.returncode, process.stderr) == (0, "")
 
@@ -151,7 +159,7 @@ def test_search_path_does_the_same(folder):
 @pytest.mark.slow
 def test_an_edited_policy_is_noticed(folder):
     command = ".venv/bin/python -m experiments.run --config-dir mine policy=explore_then_commit results_dir=mine/edited"
-    asked = ["horizon=100", "replications=1", "published_dir=null"]
+    asked = ["horizon=100", "replications=1", "published_dir=null", "runner.workers=1"]
     assert typed(folder, command, *asked).stderr == ""
     file = folder / "mine" / "explore_then_commit.py"
     text = file.read_text()

@@ -8,6 +8,7 @@ imported this repository alone.
 
 import atexit
 import contextlib
+import gc
 import os
 import pickle
 import shutil
@@ -140,7 +141,9 @@ def _environment(home: str) -> dict[str, str]:
 def serve(handle: int) -> None:
     """Fork for each request at a connection, and send back the answer of the fork; returns when its end is closed."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has inherited that it is ignored
-    import_module("scipy.stats")  # for all forks, as what trials use is slow to import
+    with clock_ahead():  # for all forks, as what trials and clocks use is slow to import
+        import_module("scipy.stats")
+    gc.freeze()  # else garbage collection in a fork would copy this memory
     link, forking = connection.Connection(handle), get_context("fork")
     with contextlib.suppress(EOFError, OSError):  # the process that asked has ended
         while True:

@@ -222,7 +222,7 @@ def test_a_command_and_a_session_run_from_a_read_only_checkout_without_a_home(tm
         "TMPDIR": str(temporary),
     }
     place = os.environ | nowhere | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
-    cell = ["instance=c1", "policy=dp_ucb_tossou", "horizon=100", "replications=1", f"results_dir={tmp_path}/results"]
+    cell = ["instance=c1", "policy=dp_klucb", "horizon=100", "replications=1", f"results_dir={tmp_path}/results"]
     for words in (["-m", "experiments.run", *cell], ["-c", SESSION, str(tmp_path / "journal")]):
         done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=place, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
