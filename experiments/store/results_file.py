@@ -64,21 +64,25 @@ def footer_of(contents: Replications) -> str:
 def table_of(contents: Replications, schema: pa.Schema) -> pa.Table:
     """The rows as a table with this schema."""
     columns = {**contents.log, **contents.rows, "replication": contents.numbers.astype(np.int32)}
-    return pa.table([_as_arrow(np.asarray(columns[field.name]), field.type) for field in schema], schema=schema)
+    arrays = [_as_arrow(np.asarray(columns[field.name]), field.type, field.nullable) for field in schema]
+    return pa.table(arrays, schema=schema)
 
 
-def _as_arrow(values: NDArray[Any], arrow: pa.DataType) -> pa.Array:
-    """The same numbers, lists along the second axis; NaN becomes null. `pa.array` imports pandas, for half a second."""
+def _as_arrow(values: NDArray[Any], arrow: pa.DataType, nullable: bool) -> pa.Array:
+    """The same numbers, lists along the second axis; NaN becomes null in columns that may have it.
+
+    `pa.array` would import pandas, which takes half a second.
+    """
     if pa.types.is_list(arrow):
         begins = np.arange(len(values) + 1) * values.shape[1]
         return pa.ListArray.from_arrays(
-            _as_arrow(begins, pa.int32()), _as_arrow(values.ravel(), arrow.value_type), arrow
+            _as_arrow(begins, pa.int32(), False), _as_arrow(values.ravel(), arrow.value_type, nullable), arrow
         )
     if pa.types.is_boolean(arrow):
         numbers = np.packbits(values.astype(bool, casting="safe"), bitorder="little")
     else:
         numbers = values.astype(arrow.to_pandas_dtype(), order="C", casting="same_kind")
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    missing = np.isnan(values) if nullable and values.dtype.kind == "f" else np.zeros(len(values), bool)
     there = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     return pa.Array.from_buffers(arrow, len(values), [there, pa.py_buffer(numbers)])
 
