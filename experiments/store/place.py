@@ -126,11 +126,9 @@ def trusted_in_turn(places: Iterable[Place]) -> Iterator[tuple[Place, Replicatio
     for file, in_file in itertools.groupby(places, lambda place: place.file):
         pack = None
         for place in in_file:
-            try:
+            with undamaged(place):
                 pack = opened(file) if pack is None and place.is_packed else pack
                 contents = place.read() if pack is None else pack.read(place.stem)
-            except DamagedFileError as damage:
-                raise damaged(place, str(damage)) from None
             yield place, contents
 
 
@@ -199,20 +197,18 @@ def require_agreement(copies: Iterable[Copy]) -> None:
     has more replications.
     """
     first: dict[tuple[Path, str], Copy] = {}
-    for file, in_file in itertools.groupby(copies, lambda copy: copy.place.file):
-        folder = file.parent.parent
-        for copy in in_file:
-            if not copy.footer:
-                continue
-            other = first.setdefault((folder, copy.place.stem), copy)
-            if other is copy or other.footer.get("rows") == copy.footer.get("rows"):
-                continue
-            try:
-                same = agree(other.place.read(), copy.place.read())
-            except DamagedFileError:  # which is said where it is read
-                continue
-            if not same:
-                raise UserError(f"{other.place}: has other numbers than {copy.place}; remove the one that is wrong")
+    for copy in copies:
+        if not copy.footer:
+            continue
+        other = first.setdefault((copy.place.file.parent.parent, copy.place.stem), copy)
+        if other is copy or other.footer.get("rows") == copy.footer.get("rows"):
+            continue
+        try:
+            same = agree(other.place.read(), copy.place.read())
+        except DamagedFileError:  # which is said where it is read
+            continue
+        if not same:
+            raise UserError(f"{other.place}: has other numbers than {copy.place}; remove the one that is wrong")
 
 
 def look(folders: Sequence[Path], wanted: Mapping[str, tuple[str, int]] | None = None) -> Copies:

@@ -13,7 +13,7 @@ from experiments.store import name_of
 from experiments.store.place import look
 
 SHORT = 1.0  # seconds of all runs: a stored cell that took less is not timed again
-LONG = 0.3  # seconds for which replications of a cell are timed, but for one that takes longer
+TIMED = 0.3  # seconds for which replications of a cell are timed, but for one that takes longer
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _seconds(cell: Cell, runs: int) -> float:
     """
     cell.replicate(0)
     began, timed = time.perf_counter(), 0
-    while timed == 0 or (timed < runs and time.perf_counter() - began < LONG):
+    while timed == 0 or (timed < runs and time.perf_counter() - began < TIMED):
         cell.replicate(timed)
         timed += 1
     return (time.perf_counter() - began) / timed
