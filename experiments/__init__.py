@@ -9,7 +9,7 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
-from experiments.process import COMMAND, ONE_THREAD, SIMULATING
+from experiments.process import COMMAND, ONE_THREAD, SILENT, SIMULATING
 
 if os.name == "nt":
     raise ImportError("experiments: needs Linux, macOS or WSL, not Windows alone")
@@ -86,4 +86,4 @@ def _interrupt() -> None:
 if COMMAND:
     sys.excepthook = _say
     sys.unraisablehook = _say_ignored
-    os.environ |= {**ONE_THREAD, **os.environ}  # also of the processes that it starts, but not of a caller of `run`
+    os.environ |= {**ONE_THREAD, **os.environ, **SILENT}  # also of the processes that it starts, but not of a caller of `run`

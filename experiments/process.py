@@ -15,6 +15,9 @@ from typing import NoReturn
 # Work is divided among processes, one per core. Threads of BLAS would wait for each other by spinning, which costs ten
 # times the processor when cores are busy, and last digits would depend on how many there are.
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+# A process of the standard library, and one of loky, frees the semaphores of a command that was ended by force. That is
+# its task, of which it would print a warning.
+SILENT = {"PYTHONWARNINGS": ",".join([os.environ.get("PYTHONWARNINGS", ""), "ignore:resource_tracker"]).lstrip(",")}
 
 
 def _of_command() -> bool:

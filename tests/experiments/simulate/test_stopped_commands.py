@@ -202,11 +202,15 @@ def test_ctrl_c_that_is_lost_in_a_callback_comes_again(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+MACHINE_CODE = (
+    "mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock; lock(mutex); ready(); "
+    "lock(mutex)"
+)
 BUSY = {
-    "in machine code": "mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock; "
-    "lock(mutex); lock(mutex)",
-    "in a text that is run": "exec('time.sleep(1000)')",
-    "while a thread simulates": "threading.Thread(target=time.sleep, args=[1000], name=SIMULATING).start(); "
+    "in machine code": MACHINE_CODE,
+    "in machine code, with processes": f"processes = OfProcesses(2); processes.submit(int).result(); {MACHINE_CODE}",
+    "in a text that is run": "ready(); exec('time.sleep(1000)')",
+    "while a thread simulates": "ready(); threading.Thread(target=time.sleep, args=[1000], name=SIMULATING).start(); "
     "time.sleep(1000)",
 }
 COMMAND = """
@@ -215,8 +219,9 @@ from pathlib import Path
 __spec__ = importlib.machinery.ModuleSpec("experiments.busy", None)  # so it is a command of ours
 from experiments.config.command_line import exit_on_user_error
 from experiments.process import SIMULATING
+from experiments.simulate.runners import OfProcesses
+ready = Path(os.environ["STOP_MARKER"]).touch
 def busy():
-    Path(os.environ["STOP_MARKER"]).touch()
     {busy}
 exit_on_user_error(busy)
 """
