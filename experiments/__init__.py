@@ -86,4 +86,4 @@ def _interrupt() -> None:
 if COMMAND:
     sys.excepthook = _say
     sys.unraisablehook = _say_ignored
-    os.environ |= {**ONE_THREAD, **os.environ, **SILENT}  # also of the processes that it starts, but not of a caller of `run`
+    os.environ |= {**ONE_THREAD, **os.environ, **SILENT}  # also for processes that it starts, not for a caller of `run`
