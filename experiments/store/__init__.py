@@ -21,7 +21,6 @@ from experiments.store.place import (
     Copy,
     Place,
     best,
-    copies_in,
     damaged,
     files_in,
     look,
@@ -162,11 +161,12 @@ class Store:
         return look(self.folders(), {name_of(one.cell): (one.cell.record, one.replications) for one in requests})
 
     def beside(self, cells: Iterable[Cell]) -> list[Copy]:
-        """What is stored of the instances of `cells`, in every version; files that cannot be read are left out."""
-        instances, copies = {cell.instance.name for cell in cells}, list[Copy]()
-        for file in (file for root in self.folders() for file in files_in(root) if file.parent.name in instances):
+        """What is stored of the instances and policies of `cells`, in every version, but for files that are damaged."""
+        names, copies = {without_key(name_of(cell)) for cell in cells}, list[Copy]()
+        instances = {name.partition("/")[0] for name in names}
+        for file in (file for root in self.folders() for instance in instances for file in files_in(root, instance)):
             with suppress(DamagedFileError):
-                copies += copies_in(file)
+                copies += (Copy(place, place.footer()) for place in places_in(file) if without_key(place.name) in names)
         return sorted(copies, key=lambda copy: order_of(copy.footer))
 
     def find(self, key: str) -> Place | None:
@@ -185,6 +185,11 @@ class Store:
 def name_of(cell: Cell) -> str:
     """The name of a cell, the same in every folder of results: INSTANCE/POLICY-KEY."""
     return f"{cell.instance.name}/{cell.policy.name}-{cell.key}"
+
+
+def without_key(name: str) -> str:
+    """What the names of all versions of a cell share: INSTANCE/POLICY."""
+    return name.rpartition("-")[0]
 
 
 def places_of_cell(folder: Path, name: str, record: str) -> list[Place]:

@@ -87,9 +87,9 @@ def is_ours(name: str) -> bool:
     return FILE.fullmatch(name) is not None or is_pack(name)
 
 
-def files_in(folder: Path) -> list[Path]:
+def files_in(folder: Path, instance: str = "*") -> list[Path]:
     """The results files of a folder in the order of their names, then its packs; no files of other programs."""
-    files = [path for path in folder.glob("*/*.parquet") if is_ours(path.name)]
+    files = [path for path in folder.glob(f"{instance}/*.parquet") if is_ours(path.name)]
     return sorted(files, key=lambda path: (is_pack(path.name), path))
 
 

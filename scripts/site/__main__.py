@@ -7,7 +7,8 @@
 
 Pages are collected in `scratch/site/` beside it, and Sphinx makes HTML of them: those written by hand, in docs/, and
 those that a module of `scripts/site/pages/` makes. A warning, as about a link that leads nowhere, is an error. The site
-needs no server and no network. Pages that did not change are not made again; `make clean` removes all.
+needs no server and no network. Pages that did not change are not made again, and with no arguments nothing is if all
+that the site is made from is the same; `make clean` removes all.
 
 `pages` makes some kinds of pages alone; links to the others then lead nowhere. Other overrides apply to every
 experiment, as in scripts.figures. What is missing is a gap on its page, with the command that fills it; with
@@ -34,6 +35,7 @@ from experiments.own_code.fan_out import delayed, results
 from scripts.exhibits.collect import Collected, collected_for_pages
 from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
+from scripts.site.made_from import digest_of_sources
 from scripts.site.page import AsItIs, Beside, Page, files_linked
 from scripts.site.pages import claims, papers
 
@@ -74,6 +76,12 @@ def main() -> None:
     strict, names = flag(command.config, "strict"), chosen_kinds(command)
     site = folder(command.config, "site_dir").resolve()
     build = site.parent / "scratch" / "site"
+    sources = None if sys.argv[1:] else digest_of_sources(folder(command.config, "results_dir"))
+    note = site / ".made_from"
+    if sources is not None and note.exists() and note.read_text() == sources:
+        print(f"{site / 'index.html'} is up to date")
+        return
+    note.unlink(missing_ok=True)
     try:
         site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -93,6 +101,8 @@ def main() -> None:
         shutil.copytree(build / made_there, site, dirs_exist_ok=True)
     for gap in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
+    if sources is not None and not gaps:
+        note.write_text(sources)
     print(f"{site / 'index.html'} ({len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
 

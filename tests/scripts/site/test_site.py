@@ -20,6 +20,8 @@ from experiments.errors import UserError
 from experiments.store import Store
 from scripts.explore.__main__ import MOST
 from scripts.site import __main__ as command
+from scripts.site import made_from
+from scripts.site.made_from import digest_of_sources
 from scripts.site.pages.api import modules
 from tests.browser import CHROMIUM, Browser
 from tests.scripts.explore.test_explore import WAIT, inside
@@ -27,17 +29,50 @@ from tests.scripts.site.questions import QUESTIONS
 
 pytestmark = pytest.mark.slow
 WIDTHS = (1280, 360)
+MAKE = [sys.executable, "-m", "scripts.site"]
 AXE = REPOSITORY / "scratch" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("of_site") / "site"
-    words = [sys.executable, "-m", "scripts.site", f"site_dir={folder}"]
-    process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.endswith(f"{folder}/index.html (0 gaps)\n")
-    return folder
+def site():
+    """The folder that `make site` makes, unless it is up to date."""
+    outcomes = [subprocess.run(MAKE, cwd=REPOSITORY, capture_output=True, text=True, check=False) for _ in range(2)]
+    assert [outcome.returncode for outcome in outcomes] == [0, 0], outcomes[0].stderr
+    index = REPOSITORY / "site" / "index.html"
+    assert outcomes[0].stdout.endswith((f"{index} (0 gaps)\n", f"{index} is up to date\n"))
+    assert outcomes[1].stdout == f"{index} is up to date\n"
+    return index.parent
+
+
+def test_a_site_is_up_to_date_until_something_that_it_is_made_from_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(made_from, "REPOSITORY", tmp_path)
+    page, runs = tmp_path / "page.md", tmp_path / "runs"
+    assert digest_of_sources(runs) is None
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("runs/\nfigures/\n")
+    page.write_text("one")
+    digests = [digest_of_sources(runs)]
+
+    def differs():
+        digests.append(digest_of_sources(runs))
+        return digests[-1] not in digests[:-1]
+
+    page.write_text("two")
+    assert differs()
+    page.write_text("one")
+    assert not differs()
+    page.rename(tmp_path / "other.md")
+    assert differs()
+    runs.mkdir()
+    (runs / "cell.parquet").write_text("1")
+    assert differs()
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "fig.png").write_text("1")
+    assert not differs()
+    monkeypatch.setattr(made_from, "provenance", lambda: {"commit": "another"})
+    assert differs()
+    monkeypatch.setattr(made_from.metadata, "distributions", list)
+    assert differs()
 
 
 class Links(HTMLParser):
