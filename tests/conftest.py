@@ -56,6 +56,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
     return Scheduling(config, log)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, as some tests wait most of the time for a process that they stop."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow tests first, so that none is left for the end; otherwise in the order of files."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

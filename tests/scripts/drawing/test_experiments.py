@@ -28,10 +28,12 @@ WRITTEN += ("azize2023b/price_of_rho",)
 # A search is slow at every horizon.
 TINIER = {
     "wu2025/worst_profiles": ["instance=worst_profile", "instance.generations=1", "instance.arms=8", "horizon=7"],
-    "wu2025/open_questions": ["horizon=7"],
+    "wu2025/open_questions": ["horizon=7", "arms=[4,64]"],
+    "wu2025/random_prefix": ["arms=[4,64]"],
+    "wu2025/sweep_arms": ["arms=[2,64]"],
     "audit/decision_vs_transcript": ["horizon=9"],
-    "atlas/bernoulli": ["epsilons=[0.1,1]", "at=300"],
-    "atlas/trust": ["epsilons=[0.1,1]", "at=300"],
+    "atlas/bernoulli": ["epsilons=[1]", "at=300"],
+    "atlas/trust": ["epsilons=[1]", "at=300"],
     "atlas/winners": [
         *["epsilons=[0.1,1]", "replications=60"],  # with fewer runs a policy takes no part
         *["named=[c1]", "seeds=[1]", "figure.panels=[{title: C1, instance: c1}]"],
