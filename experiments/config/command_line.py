@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -228,7 +228,7 @@ def exit_on_user_error(command: Callable[[], None]) -> None:
     except MemoryError as error:
         detail = f": {error}" if str(error) else ""  # only numpy says how much was requested
         _end(f"out of memory{detail}; a shorter horizon, fewer arms or fewer runs need less")
-    except BrokenProcessPool:
+    except BrokenExecutor:
         _end(
             "a process was killed, most often as memory ran out; cells that were complete are stored, and "
             "runner.workers=1 needs less memory"

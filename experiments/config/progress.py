@@ -5,19 +5,22 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TypeVar
-
-from tqdm import tqdm
+from typing import Any, Self, TypeVar
 
 EVERY = 20.0  # seconds between two lines
 BAR = "{desc}: |{bar:20}| {percentage:.0f}%{postfix}"
 Made = TypeVar("Made")
 
 
-class Bar(tqdm):  # type: ignore[type-arg]  # which is not generic at runtime
-    """A bar without the thread that tqdm leaves behind, in other people's programs too: ours are updated often."""
+def bar(doing: str, total: int) -> Any:
+    """A bar of tqdm, which is imported where there is a terminal.
 
-    monitor_interval = 0
+    It has no thread, which would be left behind, in other people's programs too: ours are updated often.
+    """
+    from tqdm import tqdm
+
+    silent = type("Bar", (tqdm,), {"monitor_interval": 0})
+    return silent(total=total, desc=doing, bar_format=BAR, delay=2)
 
 
 class Progress:
@@ -37,23 +40,26 @@ class Progress:
         self._done = dict.fromkeys(totals, 0)
         self._began = clock()
         *self._others, self._unit = totals
-        self._bar = Bar(total=totals[self._unit], desc=doing, bar_format=BAR, disable=None, delay=2)
+        self._bar = bar(doing, totals[self._unit]) if sys.stderr is not None and sys.stderr.isatty() else None
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
-        if self._bar.disable:
+        if self._bar is None:
             threading.Thread(target=self._speak, daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ended.set()
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def after(self, made: Made, **counts: int) -> Made:
         """Add to the counts, by their names in `totals`; returns `made`."""
         for word, count in counts.items():
             self._done[word] += count
-        if self._bar.update(counts.get(self._unit, 0)):  # not more often than every tenth of a second
+        if self._bar is not None and self._bar.update(
+            counts.get(self._unit, 0)
+        ):  # not more often than every tenth of a second
             self._bar.set_postfix_str(self.words)
         return made
 

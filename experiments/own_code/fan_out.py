@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import cloudpickle
-import joblib
 
 from experiments.errors import UserError
 from experiments.own_code.own_source import Folders, now, others, require_unchanged, use
@@ -77,6 +76,7 @@ def _arrived(path: tuple[str, ...], folders: Folders, content: bytes) -> Shipped
 
 def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
     """As `joblib.delayed`, for arguments that may be, or refer to, code of the user."""
+    import joblib
 
     def call(*arguments: Any, **named: Any) -> Any:
         return joblib.delayed(call_shipped)(Shipped((function, arguments, named)))
@@ -86,6 +86,8 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
     """The results of `delayed` calls, in order, each as soon as it is there; closing it cancels the rest silently."""
+    import joblib
+
     with without_signals():
         outcomes = joblib.Parallel(n_jobs=workers, **{"return_as": "generator", **how})(calls)
     try:

@@ -13,8 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,9 +21,6 @@ from importlib import import_module
 from itertools import islice
 from multiprocessing.pool import ThreadPool
 from typing import Any, ClassVar
-
-import joblib
-from joblib.externals import loky
 
 from bandits import ParameterError
 from experiments.errors import UserError, number_of_workers
@@ -124,7 +120,11 @@ def _killed(task: Task, error: BaseException) -> Failure:
 
 def processes_for(workers: int) -> int:
     """How many processes a number of workers stands for: -1 for one per core."""
-    return int(joblib.cpu_count()) if workers == -1 else workers
+    if workers != -1:
+        return workers
+    from joblib import cpu_count  # slow to import, as loky is
+
+    return int(cpu_count())
 
 
 class Processes(ByBlocks):
@@ -135,7 +135,7 @@ class Processes(ByBlocks):
     and for a class of the user, which may end its process.
     """
 
-    killed = (BrokenProcessPool,)
+    killed = (BrokenExecutor,)
     here: ClassVar[bool] = True
 
     @contextmanager
@@ -247,7 +247,7 @@ class OfProcesses:
         with without_signals():
             try:
                 future = _processes(self._workers).submit(function, *arguments)
-            except BrokenProcessPool:
+            except BrokenExecutor:
                 _processes.cache_clear()
                 future = _processes(self._workers).submit(function, *arguments)
         self._submitted.append(future)
@@ -271,6 +271,8 @@ def _processes(workers: int) -> Any:
 
     If one crashes, loky would have it print tracebacks of its threads, dozens of lines of libraries.
     """
+    from joblib.externals import loky
+
     about = {**ONE_THREAD, "PYTHONFAULTHANDLER": "", **os.environ}
     return loky.ProcessPoolExecutor(
         workers, timeout=IDLE, initializer=follow_parent, initargs=(os.getpid(),), env=about
