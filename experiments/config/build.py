@@ -6,6 +6,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -43,7 +44,7 @@ def build_resolved(keys: Keys, group: str, given: Keys, files: Mapping[str, Path
         if name not in fields:
             target = given["_target_"]
             raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
-    types_of = typing.get_type_hints(cls)
+    types_of = _types_of(cls)
     values = {}
     for name, field in fields.items():
         if name in places and _is_part(types_of[name]):
@@ -147,7 +148,7 @@ def read(
     for name, item in fields.items():
         if name not in keys and item.default is item.default_factory is dataclasses.MISSING:
             raise error(name, "missing")
-    types_of, values = typing.get_type_hints(kind), {}
+    types_of, values = _types_of(kind), {}  # type: ignore[arg-type]
     for key, value in keys.items():
         try:
             values[key] = value_of(key, value, types_of[key])
@@ -157,6 +158,12 @@ def read(
         return kind(**values)
     except ParameterError as refused:
         raise error(refused.parameter, refused.problem) from None
+
+
+@lru_cache(maxsize=2**10)
+def _types_of(cls: Any) -> dict[str, Any]:
+    """The type of each field of a class."""
+    return typing.get_type_hints(cls)
 
 
 def convert(value: Any, to: Any) -> Any:

@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.overrides import GROUPS, PARTS, parsed, version_base
+from experiments.config.yaml_files import read_yaml
 from experiments.errors import UserError, nearest
 from experiments.own_code import own_source
 
@@ -62,11 +63,23 @@ class Composed:
         return OmegaConf.create(self.keys, flags={"struct": True})
 
 
+class _Folder(FileConfigSource):
+    """A folder of YAML files, read by the parser in C."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        file = Path(self.path, self._normalize_file_name(config_path))
+        content = read_yaml(file)
+        if content is not None and not isinstance(content, list | dict | str):
+            raise UserError(f"{file}: must be a mapping of keys and values")
+        header = self._get_header_dict(file.read_text(encoding="utf-8")[:512])  # where Hydra looks for @package
+        return ConfigResult(self.provider, f"file://{self.path}", OmegaConf.create(content or {}), header)
+
+
 class _Files(ConfigRepository):
     """The YAML files of some folders as Hydra reads them, each once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        self.sources = [FileConfigSource("files", f"file://{folder}") for folder in folders]
+        self.sources = [_Folder("files", f"file://{folder}") for folder in folders]
         self._read: dict[str, ConfigResult | None] = {}
 
     def load_config(self, config_path: str) -> ConfigResult | None:

@@ -1,7 +1,7 @@
 """YAML files read as Hydra reads them, which takes 1e-10 as a number, but by the parser in C."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 from omegaconf._utils import get_yaml_loader
@@ -13,12 +13,13 @@ _OF_OMEGACONF: Any = get_yaml_loader()
 
 
 class _Loader(CParser, _OF_OMEGACONF):  # type: ignore[misc]
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
+    def __init__(self, stream: TextIO) -> None:
+        CParser.__init__(self, stream)
         SafeConstructor.__init__(self)
         Resolver.__init__(self)
 
 
 def read_yaml(file: Path) -> Any:
     """What a file contains, fifteen times faster than by OmegaConf. Raises `yaml.YAMLError`."""
-    return yaml.load(file.read_text(encoding="utf-8"), _Loader)
+    with file.open(encoding="utf-8") as stream:  # whose name is in errors
+        return yaml.load(stream, _Loader)
