@@ -40,6 +40,11 @@ def site(tmp_path_factory):
     return folder
 
 
+def pages_of(site):
+    """The files of its pages, the explorer among them."""
+    return [file for file in site.rglob("*.html") if "_static" not in file.parts]
+
+
 class Links(HTMLParser):
     """The links and anchors of a page."""
 
@@ -56,8 +61,8 @@ class Links(HTMLParser):
 
 def test_links_and_pictures_have_targets(site):
     """Also those that Sphinx does not check, as in tables; nothing is loaded from elsewhere."""
-    files = [file for file in site.rglob("*.html") if not {"_static", "explore"} & {*file.parts}]
-    pages = {file: Links(file) for file in files}
+    pages = {file: Links(file) for file in pages_of(site)}
+    assert "../index.html" in pages[site / "explore" / "index.html"].targets
     assert len(pages) > 150
     lost = []
     for file, page in pages.items():
@@ -71,6 +76,16 @@ def test_links_and_pictures_have_targets(site):
     assert lost == []
     outside = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]+)"')
     assert {file.name: outside.findall(file.read_text()) for file in pages if outside.search(file.read_text())} == {}
+
+
+def test_commands_run_as_they_are_shown(site):
+    """By the Python of the environment, which `make setup` makes; in the explorer also in its scripts and data."""
+    texts = {file: html.unescape(re.sub(r"<[^>]*>", "", file.read_text())) for file in pages_of(site)}
+    explorer = site / "explore" / "index.html"
+    texts[explorer] = explorer.read_text() + zlib.decompress(inside(explorer, "data")).decode()
+    other = re.compile(r"(?<![\w/])python3? -m.{0,60}")
+    assert {file: commands for file, text in texts.items() if (commands := other.findall(text))} == {}
+    assert sum(".venv/bin/python -m" in text for text in texts.values()) > 40
 
 
 def test_every_exported_name_and_module_has_its_docstring(site):
