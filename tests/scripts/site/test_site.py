@@ -207,6 +207,36 @@ def test_search_finds_without_a_server(site, browser):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("page", ["privacy", "performance", "claims", "errata", "reference/policies"])
+def test_no_table_is_wider_than_a_narrow_screen(site, browser, page):
+    """Rows are cards there; a number has the title of its column before it."""
+    browser.open(site / f"{page}.html", 360)
+    wide = "[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth)"
+    assert browser.run(f"{wide}.map((box) => box.ariaLabel)") == []
+    number = "document.querySelector('td.number:not(:empty)')"
+    if browser.run(f"!!{number}"):
+        title = browser.run(f"{number}.closest('table').rows[0].cells[{number}.cellIndex].textContent")
+        assert title in browser.run(f"getComputedStyle({number}, '::before').content")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_the_notebook_is_dark_in_the_dark(site, browser):
+    """Also what its code shows, which the theme leaves white."""
+    browser.open(site / "notebook.html", 1280, dark=True)
+    outputs = "document.querySelectorAll('.cell_output .text_html:not(:has(table))')"
+    assert browser.run(f"[...{outputs}].map((output) => getComputedStyle(output).backgroundColor)") == [
+        "rgba(0, 0, 0, 0)"
+    ]
+    filters = browser.run(
+        "[...document.querySelectorAll('.cell_output svg')].map((svg) => getComputedStyle(svg).filter)"
+    )
+    assert len(filters) == 4
+    assert set(filters) == {"invert(0.9) hue-rotate(180deg)"}
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
 def test_a_table_is_filtered_and_sorted_with_the_keyboard(site, browser):
     browser.open(site / "privacy.html", 1280)
     rows = "document.querySelectorAll('#audits tbody tr:not([hidden])').length"
