@@ -78,6 +78,16 @@ def test_links_and_pictures_have_targets(site):
     assert {file.name: outside.findall(file.read_text()) for file in pages if outside.search(file.read_text())} == {}
 
 
+def test_no_page_shows_marks_of_markdown(site):
+    """As those of a heading that stands in a block of HTML."""
+    shown = {file: re.sub(r"<pre.*?</pre>|<[^>]*>", "", file.read_text(), flags=re.DOTALL) for file in pages_of(site)}
+    del shown[site / "explore" / "index.html"]
+    assert {file: marks for file, text in shown.items() if (marks := MARKS.findall(text))} == {}
+
+
+MARKS = re.compile(r"(?m)^#{1,5} .*|\[[^\]\n]*\]\([^)\n]*\)")  # of headings, and of links
+
+
 def test_commands_run_as_they_are_shown(site):
     """By the Python of the environment, which `make setup` makes; in the explorer also in its scripts and data."""
     texts = {file: html.unescape(re.sub(r"<[^>]*>", "", file.read_text())) for file in pages_of(site)}
