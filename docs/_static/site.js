@@ -83,9 +83,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 // The name of a module breaks at its dots and underscores.
-document.querySelectorAll("h1").forEach((heading) => {
-  const parts = heading.firstChild.textContent.split(/(?<=\w[._])(?=\w)/);
-  heading.firstChild.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1));
+document.querySelectorAll("h1").forEach(({ firstChild: text }) => {
+  if (text?.nodeType !== Node.TEXT_NODE) return;
+  const parts = text.textContent.split(/(?<=\w[._])(?=\w)/);
+  text.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1));
 });
 
 // For screen readers: the theme's search button is called what it shows, and an empty head of a table of pandas is no head.
