@@ -121,7 +121,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, shift: bool = False) -> None:
         """Press a key that types nothing: Tab, Enter, or, on a button, a space."""
         codes = {"Tab": 9, "Enter": 13, " ": 32}
         text = {"text": {"Enter": "\r"}.get(key, key)} if key != "Tab" else {}
@@ -132,8 +132,16 @@ class Browser:
                 key=key,
                 code=key.replace(" ", "Space"),
                 windowsVirtualKeyCode=codes[key],
+                modifiers=8 if shift else 0,
                 **text,
             )
+
+    def press_until_loaded(self, key: str) -> None:
+        """Press a key that leads to another page, and wait until that is complete."""
+        self._loaded = False
+        self.press(key)
+        while not self._loaded:
+            self._listen()
 
     def type(self, text: str) -> None:
         """Type a text where the focus is, sign by sign."""

@@ -82,6 +82,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
   if (table.classList.contains("filtered")) addFilters(table, titles);
 }
 
+// The name of a module breaks at its dots and underscores.
+document.querySelectorAll("h1").forEach(({ firstChild: text }) => {
+  if (text?.nodeType !== Node.TEXT_NODE) return;
+  const parts = text.textContent.split(/(?<=\w[._])(?=\w)/);
+  text.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1));
+});
+
 // For screen readers: the theme's search button is called what it shows, and an empty head of a table of pandas is no head.
 document.querySelectorAll(".search-button-field").forEach((button) => button.setAttribute("aria-label", button.textContent.trim().replace(/\s+/g, " ")));
 document.querySelectorAll("table.dataframe th:empty").forEach((head) => head.replaceWith(document.createElement("td")));

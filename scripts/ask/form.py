@@ -119,7 +119,7 @@ def command_of(form: Mapping[str, str]) -> str:
     """The command that answers the same question."""
     values = typed_values(form)
     words = [f"{name}={_written(value)}" for name, value in values.items()]
-    return shlex.join(["python", "-m", "scripts.advise", *words])
+    return shlex.join([".venv/bin/python", "-m", "scripts.advise", *words])
 
 
 def _written(value: Any) -> str:

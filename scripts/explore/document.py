@@ -20,6 +20,7 @@ from scripts.explore.collect import Collection
 from scripts.explore.numbers import deflated, in_four_bytes, in_planes, logarithms
 from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
 from scripts.explore.summaries import ERROR, QUANTILES, Curve, Summary
+from scripts.pages.text import runnable
 
 REPOSITORY_CITATION = "Private bandits, reproduced (CITATION.cff of the repository)"
 
@@ -99,7 +100,8 @@ def document(collection: Collection, papers: Sequence[Paper], arguments: Sequenc
     blocks.add("keys", b"".join(bytes.fromhex(about.key) for about in abouts))
     blocks.add("final", in_four_bytes(np.array([numbers.final for numbers in summaries])))
     content["blocks"] = blocks.places
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False), blocks.content
+    made = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return runnable(made), blocks.content
 
 
 def _guarantee(guarantee: Guarantee) -> dict[str, Any]:

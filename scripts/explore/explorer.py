@@ -10,13 +10,13 @@ from scripts.explore.document import document
 from scripts.explore.page import explorer_html
 
 
-def explorer(command: CommandLine) -> tuple[str, Collection]:
-    """The page, and what it shows. Raises `UserError` if no cell is stored."""
+def explorer(command: CommandLine, home: str = "") -> tuple[str, Collection]:
+    """The page, and what it shows; `home` leads to the site around it. Raises `UserError` if no cell is stored."""
     collection = collected(command)
     if not collection.cells:
         raise UserError("no cell is stored; python -m experiments.run +experiment=NAME stores those of an experiment")
     data, numbers = document(collection, list(papers(command.config_dirs).values()), arguments_of(command))
-    return explorer_html(data, numbers), collection
+    return explorer_html(data, numbers, home), collection
 
 
 def arguments_of(command: CommandLine) -> list[str]:

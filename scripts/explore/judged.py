@@ -16,6 +16,7 @@ from experiments.claims.promises import Audited
 from experiments.claims.results import CannotJudgeError
 from experiments.store.stored import meets
 from scripts.explore.about import plain
+from scripts.pages.audits import set_parameters
 from scripts.pages.text import without_places
 
 CONDITIONS = ("filter", "numerator", "denominator")  # the keys of a form that choose cells
@@ -128,5 +129,6 @@ def _short(value: Any) -> Any:
 
 def _audit(row: AuditRow, words: str) -> dict[str, Any]:
     bounds, kept, shown = row.deciding
-    values = {**dataclasses.asdict(row), "bounds": bounds, "kept": kept, "shown": shown, "asked": words}
+    values = {**dataclasses.asdict(row), "parameters": set_parameters(row), "asked": words}
+    values |= {"bounds": bounds, "kept": kept, "shown": shown}
     return {name: _short(value) for name, value in values.items()}

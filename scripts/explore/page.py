@@ -49,11 +49,12 @@ def _library() -> str:
     return str(vl_convert.javascript_bundle(BUNDLE, vl_version=VEGA_LITE))
 
 
-def explorer_html(data: str, numbers: bytes) -> str:
-    """The page from its data as JSON, and the block of numbers, whose parts are deflated already."""
+def explorer_html(data: str, numbers: bytes, home: str) -> str:
+    """The page from its data as JSON, and the block of numbers, whose parts are deflated already; `home` is linked."""
     loader = jinja2.FileSystemLoader(PAGE)
     made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     return made.get_template("index.html").render(
+        home=home,
         style=(PAGE / "page.css").read_text(encoding="utf-8"),
         script="\n".join(COMMENT.sub("", (PAGE / name).read_text(encoding="utf-8")) for name in SCRIPTS),
         parts=[

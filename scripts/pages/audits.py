@@ -68,7 +68,7 @@ methods and errors, are in `results/audit.parquet`.
 
 def audit_table(rows: Iterable[AuditRow]) -> PageTable:
     """The table of audits."""
-    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
+    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows], stacked=True, headed=True)
 
 
 def privacy_page(rows: Sequence[AuditRow], table: str) -> str:
@@ -76,7 +76,7 @@ def privacy_page(rows: Sequence[AuditRow], table: str) -> str:
     page = PAGE.format(
         summary=verdicts_in_words(rows), table=table, draws=MOST_DRAWS, unseen=_unseen(rows), scopes=_scopes(rows)
     )
-    excused = sorted({f"- `{row.policy}` ({row.parameters}): {row.excuse}" for row in rows if row.excuse})
+    excused = sorted({f"- `{row.policy}` ({set_parameters(row)}): {row.excuse}" for row in rows if row.excuse})
     return "\n".join([page, "## Excuses\n", *excused, ""]) if excused else page
 
 
@@ -104,10 +104,15 @@ def _unseen(rows: Sequence[AuditRow]) -> str:
     )
 
 
+def set_parameters(row: AuditRow) -> str:
+    """The parameters of a row but for those that are None: a policy then has none, or computes it."""
+    return ", ".join(part for part in row.parameters.split(", ") if not part.endswith("=None"))
+
+
 def _settings(row: AuditRow) -> str:
     """The parameters of a row that are neither None nor False, and its epsilon if that is not 1."""
     budget = "" if row.paper_epsilon == 1 else f", ε = {digits(row.paper_epsilon)}"
-    return ", ".join(part for part in row.parameters.split(", ") if not part.endswith(("=None", "=False"))) + budget
+    return ", ".join(part for part in set_parameters(row).split(", ") if not part.endswith("=False")) + budget
 
 
 def _scopes(rows: Sequence[AuditRow]) -> str:
@@ -134,7 +139,7 @@ def entries(row: AuditRow) -> list[TableEntry]:
     bounds, kept, shown = row.deciding
     return [
         TableEntry(row.policy, kind="code"),
-        TableEntry(row.parameters),
+        TableEntry(set_parameters(row)),
         TableEntry(row.level),
         *(TableEntry(whole(value), value) for value in (row.arms, row.horizon)),
         TableEntry(" ".join(filter(None, [row.domain, row.convention]))),

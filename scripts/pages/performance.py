@@ -2,13 +2,17 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from markupsafe import Markup, escape
 
 from experiments.config.compose import REPOSITORY
 from experiments.config.papers import papers
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
 
+CODE = re.compile("`([^`]+)`")
 FILE = REPOSITORY / "results" / "performance.json"
 PAGE = """# Performance
 
@@ -127,9 +131,8 @@ def _table(name: str, rows: Sequence[Sequence[str]]) -> PageTable:
         Column(str(entry.text), numeric=all(line[place].rank is not None or line[place].text == "–" for line in lines))
         for place, entry in enumerate(head)
     ]
-    return PageTable(name, CAPTIONS[name], columns, lines, headed=True)
+    return PageTable(name, CAPTIONS[name], columns, lines, stacked=True, headed=True)
 
 
 def _entry(text: str) -> TableEntry:
-    kind = "code" if text.startswith("`") and text.endswith("`") else ""
-    return TableEntry(text.strip("`") if kind else text, rank_of(text), kind)
+    return TableEntry(Markup(CODE.sub(r"<code>\1</code>", escape(text))), rank_of(text))

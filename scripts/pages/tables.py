@@ -1,5 +1,6 @@
 """Tables of pages: their values, and the table as HTML, which can be sorted and filtered, or as Markdown."""
 
+import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -9,6 +10,7 @@ from markupsafe import Markup, escape
 
 PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 LONG = 12  # rows from which on a table has filters
+FEW = 3  # columns that a card shows without their titles, if they are words
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class PageTable:
 
     Attributes
     ----------
-    stacked: whether rows become cards on a narrow screen, instead of scrolling.
+    stacked: whether rows become cards on a narrow screen, instead of scrolling; of numbers, with titles.
     headed: whether the first column names its row.
     """
 
@@ -58,7 +60,8 @@ class PageTable:
     def html(self) -> str:
         """As a block of HTML in a page of the site, whose script sorts it and, where it is long, filters it."""
         filtered = len(self.rows) >= LONG
-        kinds = ["sortable", *["filtered"] * filtered, *["stacked"] * self.stacked]
+        titled = self.stacked and (len(self.columns) > FEW or any(column.numeric for column in self.columns))
+        kinds = ["sortable", *["filtered"] * filtered, *["stacked"] * self.stacked, *["titled"] * titled]
         heads = "".join(
             f'<th scope="col"{_attribute("class", "number" if column.numeric else "")}'
             f"{' data-choices' if column.choices else ''}>{escape(column.title)}</th>"
@@ -66,10 +69,20 @@ class PageTable:
         )
         rows = "\n".join(f"<tr>{''.join(map(self._cell, self.columns, row, self._tags))}</tr>" for row in self.rows)
         return (
+            f"{self._titles if titled else ''}"
             f'<div class="table" role="region" aria-label="{escape(self.caption)}" tabindex="0">\n'
             f'<table id="{self.identifier}" class="{" ".join(kinds)}"><caption>{escape(self.caption)}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
         )
+
+    @property
+    def _titles(self) -> str:
+        """A style which puts the title of its column before each entry of a card."""
+        rules = "".join(
+            f"#{self.identifier} td:nth-child({place}) {{ --title: {json.dumps(column.title, ensure_ascii=False)} }}\n"
+            for place, column in enumerate(self.columns, 1)
+        )
+        return f"<style>\n{rules}</style>\n"
 
     @property
     def markdown(self) -> str:

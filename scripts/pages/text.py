@@ -6,6 +6,8 @@ from pathlib import Path
 from experiments.config.compose import REPOSITORY
 from scripts.drawing.numbers import quantity
 
+PYTHON = re.compile(r"(?<![\w/])python -m\b")
+
 
 def short_commit(commit: str | None) -> str:
     """The first twelve digits of a commit."""
@@ -17,6 +19,11 @@ def without_places(text: str) -> str:
     for folder in sorted({str(REPOSITORY), str(Path.cwd())}, key=len, reverse=True):
         text = text.replace(f"{folder}/", "")
     return text
+
+
+def runnable(text: str) -> str:
+    """`text` with its commands as they run in a clone: by the Python of the environment that `make setup` makes."""
+    return PYTHON.sub(".venv/bin/python -m", text)
 
 
 def comment_of(file: Path) -> str:

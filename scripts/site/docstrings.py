@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from experiments.config.compose import REPOSITORY
+from scripts.pages.text import runnable
 
 RULE = re.compile(r"-{3,}")
 CODE = re.compile(r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|^\*\*\w+\*\*$|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL)
@@ -15,7 +16,7 @@ PROOF = re.compile(r"\b(?:bandits/(?:\w+/)*)?(\w+\.md)\b")
 
 def process(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Change the lines of a docstring in place, as the event `autodoc-process-docstring` asks."""
-    lines[:] = in_rst(lines).splitlines()
+    lines[:] = runnable(in_rst(lines)).splitlines()
 
 
 def skipped(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:

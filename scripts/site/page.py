@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from experiments.config.compose import REPOSITORY
+from scripts.pages.text import runnable
 
 LINK = re.compile(r"\[([^\[\]]*)\](\(|: )([^)\s#]+)(#[^)\s]*)?")  # [text](file#anchor, or [text]: file#anchor
 NOWHERE = re.compile(r"\[([^\[\]]*)\]\(/(?:paper\.md|(?:bandits|conf|experiments|scripts|tests)(?:/\w+)*/?)\)")
@@ -20,7 +21,8 @@ class Page:
     Attributes
     ----------
     place: where it is in the site, without suffix, as in `papers/sajed2019`.
-    text: MyST; relative links in it start from `docs/PLACE.md`, also if there is no such file.
+    text: MyST; relative links in it start from `docs/PLACE.md`, also if there is no such file. Its
+        commands become those of a clone.
     """
 
     place: str
@@ -33,7 +35,7 @@ class Page:
 
     @property
     def content(self) -> bytes:
-        return linked(self.text, f"docs/{self.name}").encode()
+        return linked(runnable(self.text), f"docs/{self.name}").encode()
 
 
 @dataclass(frozen=True)

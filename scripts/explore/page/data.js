@@ -241,6 +241,6 @@ class Results {
    * @param {string[]} words
    */
   command(module, ...words) {
-    return ["python -m", module, ...this.content.arguments, ...words].join(" ");
+    return [".venv/bin/python -m", module, ...this.content.arguments, ...words].join(" ");
   }
 }

@@ -9,5 +9,5 @@ from scripts.site.page import AsItIs
 
 def pages_of(command: CommandLine) -> Iterator[AsItIs]:
     """One page. Raises `UserError` if no cell is stored."""
-    text, _ = explorer(command)
+    text, _ = explorer(command, home="../index.html")
     yield AsItIs("explore/index.html", text.encode())

@@ -17,7 +17,7 @@ from scripts.drawing.words import listed
 from scripts.exhibits.claims import JudgedClaims, ShownClaim
 from scripts.exhibits.collect import Collected
 from scripts.exhibits.exhibit import Exhibit, Gap
-from scripts.pages.text import short_commit, slug
+from scripts.pages.text import runnable, short_commit, slug
 from scripts.site.page import Beside, Page
 
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
@@ -108,8 +108,8 @@ def paper_page(section: Section, claims: Sequence[ShownClaim], errata: Sequence[
 
 
 def literal(text: str) -> str:
-    """Plain text as Markdown in one line: no character has a meaning."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
+    """Plain text as Markdown in one line: no character has a meaning; commands are those of a clone."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", runnable(" ".join(text.split())))
 
 
 def _index(made: Sequence[Section], claims: Sequence[ShownClaim], gap: Gap | None) -> str:
@@ -156,7 +156,7 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     if resting:
         lines = [f"- {_badge(claim)} {_link(claim)} {literal(claim.verdict.claim)}" for claim in resting]
         parts.append(f":::{{dropdown}} Claims that rest on it: {len(resting)}\n" + "\n".join(lines) + "\n:::")
-    commands = [f"{_runnable(command)}  # {verb}" for verb, command in exhibit.commands if command.startswith("python")]
+    commands = [f"{command}  # {verb}" for verb, command in exhibit.commands if command.startswith("python")]
     parts += ["\n".join(["```sh", *commands, "```"])] if commands else []
     read = [f"`{command}`" for _, command in exhibit.commands if not command.startswith("python")]
     document = [f"{{download}}`for print <{exhibit.name}.pdf>`"] if exhibit.document is not None else []
@@ -173,7 +173,7 @@ def _claim(claim: ShownClaim) -> str:
     places = [f"[{exhibit.name}](#fig-{exhibit.identifier})" for exhibit in claim.exhibits]
     remarks += [f"- Rests on: {', '.join(places)}"] if places else []
     remarks.append(f"- {_explorer({'view': 'claims', 'open': f'{verdict.paper}/{verdict.id}'})}")
-    command = f"```sh\n{_runnable(claim.command)}\n```" if claim.command else ""
+    command = f"```sh\n{claim.command}\n```" if claim.command else ""
     heading = f"(claim-{slug(verdict.id)})=\n### {literal(verdict.id)}"
     shown = f"{_badge(claim)} {literal(verdict.claim)}"
     return "\n\n".join(filter(None, [heading, shown, "\n".join(remarks), command]))
@@ -194,7 +194,7 @@ def _terms(terms: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def _missing(gap: Gap) -> str:
-    fills = f"This fills it:\n\n```sh\n{_runnable(gap.command)}\n```"
+    fills = f"This fills it:\n\n```sh\n{gap.command}\n```"
     return f":::{{warning}}\n**Missing: {literal(gap.what)}.** {literal(gap.why)}\n\n{fills}\n:::"
 
 
@@ -210,8 +210,3 @@ def _explorer(words: Mapping[str, str]) -> str:
     """A link to a view of the explorer; its address is written with no sign that Markdown knows."""
     address = urlencode(words).replace("&", "&amp;")
     return f'<a href="../explore/index.html#{address}">in the explorer</a>'
-
-
-def _runnable(command: str) -> str:
-    """A command with the Python of the environment."""
-    return command.replace("python -m", ".venv/bin/python -m", 1)

@@ -109,7 +109,8 @@ TABLES = """# Tables and quantities
 `python -m scripts.tables NAME` prints a table of stored results; those in *any experiment* take the name of one too.
 
 """
-QUANTITIES_TEXT = """## Quantities
+QUANTITIES_TEXT = """
+## Quantities
 
 What a run can be asked for, by the name that figures (`value`) and claims (`quantity`, `event`) use. *Recorded of* is
 the column `record` of `load_cells`: what a run leaves behind.

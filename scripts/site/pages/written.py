@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.config.compose import REPOSITORY
+from scripts.pages.text import runnable
 from scripts.site.page import Beside, linked
 
 ELSEWHERE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
@@ -18,7 +19,7 @@ def pages() -> Iterator[Beside]:
     below = THEOREMS.format("\n".join(f"/{file.relative_to(REPOSITORY).as_posix()}" for file in theorems))
     for file in (*sorted((REPOSITORY / "docs").rglob("*.md")), *theorems, *(REPOSITORY / name for name in ELSEWHERE)):
         path = file.relative_to(REPOSITORY).as_posix()
-        text = linked(file.read_text(encoding="utf-8"), path)
+        text = linked(runnable(file.read_text(encoding="utf-8")), path)
         yield Beside(path.removeprefix("docs/"), (text + below * (path == "docs/theorems.md")).encode())
 
 

@@ -113,7 +113,9 @@ def test_a_first_session_by_keyboard_alone(browser, home):
     wait(browser, ANSWERED)
     assert browser.run("new URLSearchParams(location.search).get('means')") == "0.3, 0.5"
     assert f"{100 * TwoArms((0.3, 0.5), 1.0).wrong(100):.3g} %" in text_of(browser, "table.numbers tbody")
-    assert text_of(browser, "code.command").startswith("python -m scripts.advise goal=best_arm users=200 epsilon=1")
+    assert text_of(browser, "code.command").startswith(
+        ".venv/bin/python -m scripts.advise goal=best_arm users=200 epsilon=1"
+    )
     fill(browser, "users", "much", paste=True)
     browser.press("Enter")
     wait(browser, "!!document.querySelector('[role=alert]')")

@@ -125,7 +125,7 @@ def test_its_commands_run(page, folder, call, monkeypatch):
             "commandsOf(results, results.once(results.all).find((cell) => results.runs(cell) === 70))[0][1]"
         )
     words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "experiments.replay"]
+    assert words[:3] == [".venv/bin/python", "-m", "experiments.replay"]
     outcome = call(*words[3:], main=replayed.replay)
     assert outcome.code == 0, outcome.err
     assert "every number is as it is stored" in outcome.out

@@ -75,6 +75,11 @@ def test_a_site_is_up_to_date_until_something_that_it_is_made_from_changes(tmp_p
     assert differs()
 
 
+def pages_of(site):
+    """The files of its pages, the explorer among them."""
+    return [file for file in site.rglob("*.html") if "_static" not in file.parts]
+
+
 class Links(HTMLParser):
     """The links and anchors of a page."""
 
@@ -91,8 +96,8 @@ class Links(HTMLParser):
 
 def test_links_and_pictures_have_targets(site):
     """Also those that Sphinx does not check, as in tables; nothing is loaded from elsewhere."""
-    files = [file for file in site.rglob("*.html") if not {"_static", "explore"} & {*file.parts}]
-    pages = {file: Links(file) for file in files}
+    pages = {file: Links(file) for file in pages_of(site)}
+    assert "../index.html" in pages[site / "explore" / "index.html"].targets
     assert len(pages) > 150
     lost = []
     for file, page in pages.items():
@@ -106,6 +111,26 @@ def test_links_and_pictures_have_targets(site):
     assert lost == []
     outside = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]+)"')
     assert {file.name: outside.findall(file.read_text()) for file in pages if outside.search(file.read_text())} == {}
+
+
+def test_no_page_shows_marks_of_markdown(site):
+    """As those of a heading that stands in a block of HTML."""
+    shown = {file: re.sub(r"<pre.*?</pre>|<[^>]*>", "", file.read_text(), flags=re.DOTALL) for file in pages_of(site)}
+    del shown[site / "explore" / "index.html"]
+    assert {file: marks for file, text in shown.items() if (marks := MARKS.findall(text))} == {}
+
+
+MARKS = re.compile(r"(?m)^#{1,5} .*|\[[^\]\n]*\]\([^)\n]*\)")  # of headings, and of links
+
+
+def test_commands_run_as_they_are_shown(site):
+    """By the Python of the environment, which `make setup` makes; in the explorer also in its scripts and data."""
+    texts = {file: html.unescape(re.sub(r"<[^>]*>", "", file.read_text())) for file in pages_of(site)}
+    explorer = site / "explore" / "index.html"
+    texts[explorer] = explorer.read_text() + zlib.decompress(inside(explorer, "data")).decode()
+    other = re.compile(r"(?<![\w/])python3? -m.{0,60}")
+    assert {file: commands for file, text in texts.items() if (commands := other.findall(text))} == {}
+    assert sum(".venv/bin/python -m" in text for text in texts.values()) > 40
 
 
 def test_every_exported_name_and_module_has_its_docstring(site):
@@ -180,14 +205,37 @@ def browser():
         yield opened
 
 
-def target_of(browser, text):
-    """Where the first link with this text leads; at 360 px some are in the menu."""
-    target = browser.run(
-        "(() => { const links = [...document.querySelectorAll('a[href]')].filter(link => link.textContent.trim() === "
-        f"{json.dumps(text)}); return links.length ? links[0].href : null }})()"
-    )
-    assert target, f"no link {text}"
-    return target
+BY_KEYS = """
+const linksTo = (text) => {  // those of the menus if there are some
+  const links = [...document.querySelectorAll("a[href]")].filter((link) => link.textContent.trim() === text);
+  return links.some((link) => link.closest("nav")) ? links.filter((link) => link.closest("nav")) : links;
+};
+const seen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+const menus = () => [...document.querySelectorAll("button[aria-controls][aria-expanded=false]")].filter(seen);
+const RING = ["outlineStyle", "outlineWidth", "boxShadow"];
+const ring = (element) => RING.map((name) => getComputedStyle(element)[name]).join();
+let link;
+let unfocused;
+"""
+
+
+def follow(browser, text):
+    """Open a link with keys: that of the menu which it is in if it is not seen, Tab to reach it, and Enter."""
+    browser.run(BY_KEYS)
+    find = f"link = linksTo({json.dumps(text)}).find(seen)"
+    for place in range(browser.run("menus().length")):
+        if browser.run(f"!!({find})"):
+            break
+        browser.run(f"menus()[{place}].focus()")
+        browser.press("Enter")
+        browser.run("new Promise((resolve) => setTimeout(resolve, 100))")
+    assert browser.run(f"!!({find})"), f"no link {text} is seen"
+    browser.run("unfocused = ring(link); link.focus()")
+    browser.press("Tab", shift=True)
+    browser.press("Tab")
+    assert browser.run("document.activeElement === link"), f"Tab does not reach {text}"
+    assert browser.run("ring(link) !== unfocused"), f"the focus is not seen on {text}"
+    browser.press_until_loaded("Enter")
 
 
 @pytest.mark.browser
@@ -200,7 +248,7 @@ def test_a_newcomer_finds_answers_in_three_clicks(site, browser, width, dark):
         assert len(question.clicks) <= 3
         browser.open(site / "index.html", width, dark)
         for text in question.clicks:
-            browser.visit(target_of(browser, text), width, dark)
+            follow(browser, text)
         shown = browser.run("document.querySelector('main').textContent.replace(/\\s+/g, ' ')")
         assert [words for words in question.answer if words not in shown] == [], question.asked
         assert all(url.startswith(("file:", "data:")) for url in browser.requests), question.asked
@@ -223,6 +271,36 @@ def test_search_finds_without_a_server(site, browser):
         assert found, word
         assert any(page in url for url in found) or len(found) > 5, (word, found)
         assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("page", ["privacy", "performance", "claims", "errata", "reference/policies"])
+def test_no_table_is_wider_than_a_narrow_screen(site, browser, page):
+    """Rows are cards there; a number has the title of its column before it."""
+    browser.open(site / f"{page}.html", 360)
+    wide = "[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth)"
+    assert browser.run(f"{wide}.map((box) => box.ariaLabel)") == []
+    number = "document.querySelector('td.number:not(:empty)')"
+    if browser.run(f"!!{number}"):
+        title = browser.run(f"{number}.closest('table').rows[0].cells[{number}.cellIndex].textContent")
+        assert title in browser.run(f"getComputedStyle({number}, '::before').content")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_the_notebook_is_dark_in_the_dark(site, browser):
+    """Also what its code shows, which the theme leaves white."""
+    browser.open(site / "notebook.html", 1280, dark=True)
+    outputs = "document.querySelectorAll('.cell_output .text_html:not(:has(table))')"
+    assert browser.run(f"[...{outputs}].map((output) => getComputedStyle(output).backgroundColor)") == [
+        "rgba(0, 0, 0, 0)"
+    ]
+    filters = browser.run(
+        "[...document.querySelectorAll('.cell_output svg')].map((svg) => getComputedStyle(svg).filter)"
+    )
+    assert len(filters) == 4
+    assert set(filters) == {"invert(0.9) hue-rotate(180deg)"}
 
 
 @pytest.mark.browser

@@ -1,11 +1,14 @@
 """How pages of the site are written: links, docstrings, tables, times; nothing here runs Sphinx."""
 
+import dataclasses
 import inspect
 from pathlib import Path
 
 from bandits.audit import planted
+from experiments.audit.table import ROWS, stored_audits
 from experiments.claims import ClaimVerdict, Outcome
 from experiments.config.papers import papers
+from scripts.pages.audits import audit_table, set_parameters
 from scripts.pages.performance import Measured, performance_page, read_measured, times
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
 from scripts.site import docstrings
@@ -82,8 +85,22 @@ def test_a_table_in_html_and_in_markdown():
     assert '<th scope="row" data-choice="d">c</th><td class="number">2</td>' in table.html
     assert 'class="sortable"' in table.html, "a short table has no filters"
     assert "\n\n" not in table.html, "an empty line would end the block of HTML"
+    assert "<style>" not in table.html, "a table that does not become cards needs no titles in them"
+    cards = dataclasses.replace(table, stacked=True).html
+    assert '#mine td:nth-child(1) { --title: "policy" }\n#mine td:nth-child(2) { --title: "K" }\n' in cards
+    assert 'class="sortable stacked titled"' in cards
+    words = PageTable("words", "Words", columns[:1], [row[:1] for row in rows], stacked=True)
+    assert 'class="sortable stacked"' in words.html
     assert table.markdown == "| policy | K |\n| --- | --- |\n| `a<b` | 10⁵ |\n| c | 2 |\n"
     assert [rank_of(text) for text in ("1,234", "−2", "x", "10⁵")] == [1234, -2, None, None]
+
+
+def test_parameters_that_are_none_are_not_shown():
+    rows = stored_audits(ROWS)
+    assert "None" not in audit_table(rows).html
+    shown = {row.parameters: set_parameters(row) for row in rows}
+    assert shown["beta=None"] == ""
+    assert any("=None, " in whole and part and part in whole for whole, part in shown.items())
 
 
 def test_times_by_hand():
