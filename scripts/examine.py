@@ -33,6 +33,7 @@ from experiments.own_code.user_code import in_words
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Cells
+from experiments.text_table import text_table
 from scripts.drawing.numbers import parameter, quantity
 from scripts.pages.audits import digits
 from scripts.pages.prices import Priced, priced
@@ -156,8 +157,7 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
 def examined_table(lines: Sequence[Line]) -> str:
     """The lines as text, in columns."""
     rows = [COLUMNS, *((line.part, line.what, line.result, line.numbers) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(text_table(rows))
 
 
 def heading(planned: Plan) -> str:

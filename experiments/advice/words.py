@@ -1,7 +1,7 @@
 """An answer in words: tables as rows of texts, and sentences, for the command and for the page."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from experiments.advice.answer import Answer, Learned, Variation
 from experiments.advice.fixed_budget import Namer
@@ -9,6 +9,7 @@ from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
 from experiments.advice.race import Row
 from experiments.evidence.contests import FEWEST
+from experiments.text_table import text_table
 
 WIDTH = 120
 ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0, which keeps the means."
@@ -40,13 +41,6 @@ def unbound(row: Row) -> str:
     """What a row without privacy is called."""
     guarantee = row.contender.policy.guarantee
     return f"{row.label} at epsilon {guarantee.epsilon:g}" if guarantee.private else f"{row.label}, not private"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows of a table with aligned columns, the first to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        yield "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip()
 
 
 def sentence(answer: Answer) -> str:
@@ -155,7 +149,7 @@ def page(answer: Answer) -> str:
 def head(answer: Answer) -> Iterator[str]:
     """The case, the table and the advice."""
     yield from (textwrap.fill(line, WIDTH) for line in case(answer.asking))
-    yield from ["", *aligned(rows_of(answer)), "", textwrap.fill(sentence(answer), WIDTH)]
+    yield from ["", *text_table(rows_of(answer), left=1), "", textwrap.fill(sentence(answer), WIDTH)]
 
 
 def notes(answer: Answer) -> Iterator[str]:
@@ -181,7 +175,7 @@ def naming_page(naming: Naming) -> str:
     lines = [textwrap.fill(line, WIDTH) for line in case(naming.asking)]
     if naming.asking.rewards == "bounded":
         lines.append(ROUNDED)
-    lines += ["", *aligned(rows_of_naming(naming)), "", textwrap.fill(naming_sentence(naming), WIDTH)]
+    lines += ["", *text_table(rows_of_naming(naming), left=1), "", textwrap.fill(naming_sentence(naming), WIDTH)]
     return "\n".join([*lines, *(f"  {line}" for line in naming_lines(naming))])
 
 

@@ -12,6 +12,7 @@ from experiments.simulate import CellJob
 from experiments.simulate.complete import by_store, jobs_of_plans, why_again
 from experiments.store import CODE, Store, stored_cells
 from experiments.store.stored import Cells, Stored
+from experiments.text_table import text_table
 
 PRINTED_COLUMNS = ("instance", "arms", "policy", "epsilon", "delta", "horizon")
 KILO = 1024
@@ -32,7 +33,7 @@ def _described(plans: Sequence[Plan], store: Store) -> str:
 def _listed(jobs: Sequence[CellJob]) -> str:
     """A table of cells, with the replications that are stored and missing."""
     names = [*PRINTED_COLUMNS, *varying([job.cell.columns for job in jobs])]
-    rows = []
+    rows: list[list[object]] = [[*names, "stored", "missing"]]
     for job in jobs:
         columns = job.cell.columns
         stored = min(job.stored_until, job.request.replications) + job.missing - job.left
@@ -40,7 +41,7 @@ def _listed(jobs: Sequence[CellJob]) -> str:
     missing = sum(job.left for job in jobs)
     cached = sum(not job.missing for job in jobs)
     return (
-        f"{in_columns([*names, 'stored', 'missing'], rows)}\n"
+        f"{_right(rows)}\n"
         f"{len(jobs)} cells: {cached} stored, {len(jobs) - cached} to simulate, {missing} replications, "
         f"and {_megabytes([job for job in jobs if job.left]):.0f} MB of memory for each process"
     )
@@ -55,17 +56,6 @@ def varying(cells: Sequence[Mapping[str, Any]]) -> list[str]:
             of_group.add(str(value))
     several = [name for name, groups in values_of.items() if any(len(values) > 1 for values in groups.values())]
     return [name for name in several if name not in PRINTED_COLUMNS and name != "scope"]
-
-
-def in_columns(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as text; pandas could do it too, but its import is slow."""
-    words = [list(columns), *([_word(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
-    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in words)
-
-
-def _word(value: object) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _megabytes(jobs: Sequence[CellJob]) -> float:
@@ -93,7 +83,11 @@ def _tables(cells: Cells) -> Iterable[str]:
     for headline, alike in cells.grouped(lambda stored: stored.cell.headline).items():
         names = [*PRINTED_COLUMNS, *varying([stored.cell.columns for stored in alike])]
         rows = [[*(stored.cell.columns.get(name, "") for name in names), *_estimate(stored)] for stored in alike]
-        yield in_columns([*names, "replications", f"mean {headline}", "95 % interval"], rows)
+        yield _right([[*names, "replications", f"mean {headline}", "95 % interval"], *rows])
+
+
+def _right(rows: Sequence[Sequence[object]]) -> str:
+    return "\n".join(text_table(rows, left=0))
 
 
 def _estimate(stored: Stored) -> tuple[Any, ...]:

@@ -43,7 +43,7 @@ others at `runs`.
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +56,7 @@ from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import CODE, Store
 from experiments.store.place import Copy, Place, columns_of, files_in, filtered, look
+from experiments.text_table import text_table
 from experiments.upkeep.garbage import garbage, removable
 from experiments.upkeep.garbage import remove as remove_garbage
 from experiments.upkeep.merge import Step, compared, differing_cells
@@ -107,23 +108,12 @@ def list_cells(request: _Request) -> None:
     names = [*SHOWN, *([CODE] if CODE in columns_of(copies) else [])]
     sizes = [copy.place.size() for copy in copies]
     rows = [
-        [_shown(copy.columns.get(name, "")) for name in names]
-        + [str(copy.replications), str(size), os.path.relpath(str(copy.place))]
+        [*(copy.columns.get(name, "") for name in names), copy.replications, size, os.path.relpath(str(copy.place))]
         for copy, size in zip(copies, sizes, strict=True)
     ]
-    for line in _aligned([[*names, "replications", "bytes", "file"], *rows]):
-        print(line)
+    print("\n".join(text_table([[*names, "replications", "bytes", "file"], *rows])))
     replications = sum(copy.replications for copy in copies)
     print(f"{len(rows)} cells, {replications} replications, {sum(sizes) / 1e6:.1f} MB")
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def verify_files(request: _Request) -> None:

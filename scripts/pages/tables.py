@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+PIPE = "\\|"  # in a table of Markdown
 LONG = 12  # rows from which on a table has filters
 FEW = 3  # columns that a card shows without their titles, if they are words
 
@@ -106,9 +107,11 @@ def _attribute(name: str, value: str) -> str:
     return f' {name}="{escape(value)}"' if value else ""
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> str:
+    """A table in Markdown; `numeric` says which columns are aligned to the right."""
+    rule = ["---:" if right else "---" for right in numeric or [False] * len(head)]
+    lines = [rule if cells is rule else [cell.replace("|", PIPE) for cell in cells] for cells in (head, rule, *rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 def _says(text: str, rank: float) -> bool:

@@ -15,9 +15,9 @@ from experiments.store import stored_cells
 from experiments.store.stored import Cells
 from scripts.drawing.latex import escaped
 from scripts.drawing.numbers import parameter, quantity
+from scripts.pages.tables import markdown_table
 
 ERROR = 0.05  # intervals are 95 % intervals
-PIPE = "\\|"  # in a table of Markdown
 KIND = "approximate for means and ratios (Student, Fieller), right for every law for shares (Clopper and Pearson)"
 
 
@@ -59,10 +59,9 @@ class Table:
 
     def markdown(self, title: str) -> str:
         """The table as Markdown, with `title` above it."""
-        rows = [list(map(str, self.frame)), *self.frame.map(written).to_numpy().tolist()]
-        lines = [f"| {' | '.join(str(text).replace('|', PIPE) for text in row)} |" for row in rows]
-        ruled = f"|{'|'.join(' ---: ' if _measured(values) else ' --- ' for _, values in self.frame.items())}|"
-        return "\n".join([title, "", lines[0], ruled, *lines[1:], *(["", *self.closing] if self.closing else [])])
+        numeric = [_measured(values) for _, values in self.frame.items()]
+        table = markdown_table(list(map(str, self.frame)), self.frame.map(written).to_numpy().tolist(), numeric)
+        return "\n".join([title, "", table.rstrip(), *(["", *self.closing] if self.closing else [])])
 
     def csv(self, title: str) -> str:
         """The `numbers` as comma-separated values; a table for programs has no title."""
