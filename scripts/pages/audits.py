@@ -68,7 +68,7 @@ methods and errors, are in `results/audit.parquet`.
 
 def audit_table(rows: Iterable[AuditRow]) -> PageTable:
     """The table of audits."""
-    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows], stacked=True, headed=True)
+    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
 
 
 def privacy_page(rows: Sequence[AuditRow], table: str) -> str:

@@ -131,7 +131,7 @@ def _table(name: str, rows: Sequence[Sequence[str]]) -> PageTable:
         Column(str(entry.text), numeric=all(line[place].rank is not None or line[place].text == "–" for line in lines))
         for place, entry in enumerate(head)
     ]
-    return PageTable(name, CAPTIONS[name], columns, lines, stacked=True, headed=True)
+    return PageTable(name, CAPTIONS[name], columns, lines)
 
 
 def _entry(text: str) -> TableEntry:

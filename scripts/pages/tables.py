@@ -42,33 +42,29 @@ class Column:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table that the page can sort and filter.
+    """A table that the page can sort and filter; its first column names its rows.
 
-    Attributes
-    ----------
-    stacked: whether rows become cards on a narrow screen, instead of scrolling; of numbers, with titles.
-    headed: whether the first column names its row.
+    On a narrow screen rows become cards; of numbers, or of many columns, with titles.
     """
 
     identifier: str
     caption: str
     columns: list[Column]
     rows: list[list[TableEntry]]
-    stacked: bool = False
-    headed: bool = False
 
     @property
     def html(self) -> str:
         """As a block of HTML in a page of the site, whose script sorts it and, where it is long, filters it."""
         filtered = len(self.rows) >= LONG
-        titled = self.stacked and (len(self.columns) > FEW or any(column.numeric for column in self.columns))
-        kinds = ["sortable", *["filtered"] * filtered, *["stacked"] * self.stacked, *["titled"] * titled]
+        titled = len(self.columns) > FEW or any(column.numeric for column in self.columns)
+        kinds = ["sortable", *["filtered"] * filtered, *["titled"] * titled]
         heads = "".join(
             f'<th scope="col"{_attribute("class", "number" if column.numeric else "")}'
             f"{' data-choices' if column.choices else ''}>{escape(column.title)}</th>"
             for column in self.columns
         )
-        rows = "\n".join(f"<tr>{''.join(map(self._cell, self.columns, row, self._tags))}</tr>" for row in self.rows)
+        tags = ["th", *["td"] * (len(self.columns) - 1)]
+        rows = "\n".join(f"<tr>{''.join(map(_cell, self.columns, row, tags))}</tr>" for row in self.rows)
         return (
             f"{self._titles if titled else ''}"
             f'<div class="table" role="region" aria-label="{escape(self.caption)}" tabindex="0">\n'
@@ -91,16 +87,13 @@ class PageTable:
         rows = [[f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in row] for row in self.rows]
         return markdown_table([column.title for column in self.columns], rows)
 
-    @property
-    def _tags(self) -> list[str]:
-        return ["th" if self.headed and place == 0 else "td" for place in range(len(self.columns))]
 
-    def _cell(self, column: Column, entry: TableEntry, tag: str) -> str:
-        rank = _attribute("data-rank", entry.hidden_rank) + _attribute("data-choice", entry.choice)
-        kind = _attribute("class", "number" if column.numeric else entry.kind)
-        text = f"<code>{escape(entry.text)}</code>" if entry.kind == "code" else escape(entry.text)
-        scope = ' scope="row"' if tag == "th" else ""
-        return f"<{tag}{scope}{rank}{kind}>{text}</{tag}>"
+def _cell(column: Column, entry: TableEntry, tag: str) -> str:
+    rank = _attribute("data-rank", entry.hidden_rank) + _attribute("data-choice", entry.choice)
+    kind = _attribute("class", "number" if column.numeric else entry.kind)
+    text = f"<code>{escape(entry.text)}</code>" if entry.kind == "code" else escape(entry.text)
+    scope = ' scope="row"' if tag == "th" else ""
+    return f"<{tag}{scope}{rank}{kind}>{text}</{tag}>"
 
 
 def _attribute(name: str, value: str) -> str:

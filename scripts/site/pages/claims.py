@@ -61,7 +61,7 @@ def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
 def claim_table(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     """A row for each claim; its paper and the outcome are what the table can be filtered by."""
     rows = [[_named(verdict), _shown(verdict), TableEntry(_about(verdict))] for verdict in verdicts]
-    return PageTable("all-claims", "All claims", COLUMNS, rows, stacked=True, headed=True)
+    return PageTable("all-claims", "All claims", COLUMNS, rows)
 
 
 def _named(verdict: ClaimVerdict) -> TableEntry:

@@ -29,7 +29,7 @@ def pages() -> Iterator[Page]:
 def errata_page(several: Iterable[Erratum]) -> str:
     """The page: a table of all, each linked to its place on the page of its paper."""
     rows = [_row(erratum) for erratum in several]
-    return PAGE + PageTable("all-errata", "All errata", COLUMNS, rows, stacked=True, headed=True).html
+    return PAGE + PageTable("all-errata", "All errata", COLUMNS, rows).html
 
 
 def _row(erratum: Erratum) -> list[TableEntry]:

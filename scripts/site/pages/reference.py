@@ -180,9 +180,7 @@ def in_markdown(docstring: str) -> str:
 def _targets() -> PageTable:
     targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
     rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in targets]
-    return PageTable(
-        "targets", "Targets of make", [Column("target"), Column("what it does")], rows, stacked=True, headed=True
-    )
+    return PageTable("targets", "Targets of make", [Column("target"), Column("what it does")], rows)
 
 
 def keys_in(file: Path) -> Iterator[tuple[str, str, str]]:
@@ -215,7 +213,7 @@ def _key_table(file: Path, name: str, prefix: str) -> PageTable:
         for key, value, comment in keys_in(file)
     ]
     columns = [Column("key"), Column("unless set"), Column("what it is")]
-    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows, stacked=True, headed=True)
+    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows)
 
 
 def _parameters(file: Path) -> Markup:
@@ -254,7 +252,7 @@ def _instances(composer: Composer) -> PageTable:
         for name, file in _choices(composer, "instance").items()
     ]
     columns = [Column("instance"), Column("what it is"), Column("parameters"), Column("from")]
-    return PageTable("instances", "Instances", columns, rows, stacked=True, headed=True)
+    return PageTable("instances", "Instances", columns, rows)
 
 
 def _profiles(composer: Composer) -> PageTable:
@@ -267,7 +265,7 @@ def _profiles(composer: Composer) -> PageTable:
         for name, file in _choices(composer, "profile").items()
     ]
     columns = [Column("profile"), Column("gaps"), Column("parameters")]
-    return PageTable("profiles", "Gap profiles", columns, rows, stacked=True, headed=True)
+    return PageTable("profiles", "Gap profiles", columns, rows)
 
 
 def policy_table(composer: Composer) -> PageTable:
@@ -296,7 +294,7 @@ def policy_table(composer: Composer) -> PageTable:
         Column("parameters"),
         Column("from"),
     ]
-    return PageTable("policies", "Policies", columns, rows, stacked=True, headed=True)
+    return PageTable("policies", "Policies", columns, rows)
 
 
 def _experiments(composer: Composer) -> PageTable:
@@ -308,7 +306,7 @@ def _experiments(composer: Composer) -> PageTable:
         shown = shown or (keys.get("figure") or {}).get("title", "")
         rows.append([TableEntry(name, kind="code"), TableEntry(name.partition("/")[0]), TableEntry(str(shown))])
     columns = [Column("experiment"), Column("paper", choices=True), Column("shows")]
-    return PageTable("experiments", "Experiments", columns, rows, stacked=True, headed=True)
+    return PageTable("experiments", "Experiments", columns, rows)
 
 
 def _kind(name: str) -> str:
@@ -328,7 +326,7 @@ def _tables() -> PageTable:
         for name, table in tables().items()
     ]
     columns = [Column("table"), Column("about", choices=True), Column("shows")]
-    return PageTable("tables", "Tables", columns, rows, stacked=True, headed=True)
+    return PageTable("tables", "Tables", columns, rows)
 
 
 def _quantities() -> PageTable:
@@ -341,11 +339,9 @@ def _quantities() -> PageTable:
         for word, label in QUANTITIES.items()
     ]
     columns = [Column("quantity"), Column("on an axis"), Column("recorded of")]
-    return PageTable("quantities", "Quantities", columns, rows, stacked=True, headed=True)
+    return PageTable("quantities", "Quantities", columns, rows)
 
 
 def _forms() -> PageTable:
     rows = [[TableEntry(test, kind="code"), TableEntry(_first(form))] for test, form in FORMS.items()]
-    return PageTable(
-        "tests", "Tests of claims", [Column("test"), Column("what it judges")], rows, stacked=True, headed=True
-    )
+    return PageTable("tests", "Tests of claims", [Column("test"), Column("what it judges")], rows)

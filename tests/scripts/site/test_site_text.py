@@ -1,6 +1,5 @@
 """How pages of the site are written: links, docstrings, tables, times; nothing here runs Sphinx."""
 
-import dataclasses
 import inspect
 from pathlib import Path
 
@@ -78,19 +77,17 @@ def test_a_table_in_html_and_in_markdown():
         [TableEntry("a<b", kind="code"), TableEntry("10⁵", 1e5)],
         [TableEntry("c", choice="d"), TableEntry("2", 2.0)],
     ]
-    table = PageTable("mine", "My table", columns, rows, headed=True)
+    table = PageTable("mine", "My table", columns, rows)
     assert '<th scope="col" data-choices>policy</th><th scope="col" class="number">K</th>' in table.html
     assert '<th scope="row" class="code"><code>a&lt;b</code></th>' in table.html
     assert '<td data-rank="100000" class="number">10⁵</td>' in table.html
     assert '<th scope="row" data-choice="d">c</th><td class="number">2</td>' in table.html
-    assert 'class="sortable"' in table.html, "a short table has no filters"
     assert "\n\n" not in table.html, "an empty line would end the block of HTML"
-    assert "<style>" not in table.html, "a table that does not become cards needs no titles in them"
-    cards = dataclasses.replace(table, stacked=True).html
-    assert '#mine td:nth-child(1) { --title: "policy" }\n#mine td:nth-child(2) { --title: "K" }\n' in cards
-    assert 'class="sortable stacked titled"' in cards
-    words = PageTable("words", "Words", columns[:1], [row[:1] for row in rows], stacked=True)
-    assert 'class="sortable stacked"' in words.html
+    assert '#mine td:nth-child(1) { --title: "policy" }\n#mine td:nth-child(2) { --title: "K" }\n' in table.html
+    assert 'class="sortable titled"' in table.html, "a short table has no filters"
+    words = PageTable("words", "Words", columns[:1], [row[:1] for row in rows])
+    assert 'class="sortable"' in words.html
+    assert "<style>" not in words.html, "a card of words needs no titles"
     assert table.markdown == "| policy | K |\n| --- | --- |\n| `a<b` | 10⁵ |\n| c | 2 |\n"
     assert [rank_of(text) for text in ("1,234", "−2", "x", "10⁵")] == [1234, -2, None, None]
 
