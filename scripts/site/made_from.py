@@ -21,7 +21,7 @@ def digest_of_sources(runs: Path) -> str | None:
         listed = subprocess.run(FILES, cwd=REPOSITORY, capture_output=True, check=True).stdout.decode()
     except (OSError, subprocess.CalledProcessError):
         return None
-    packages = sorted(f"{package.name} {package.version}" for package in metadata.distributions())
+    packages = sorted({f"{package.name} {package.version}" for package in metadata.distributions()})
     digest = hashlib.sha256(json.dumps([provenance(), packages]).encode())
     for file in (REPOSITORY / name for name in sorted(set(listed.split("\0"))) if name):
         content = file.read_bytes() if file.is_file() else b""  # a file of git may have been deleted
