@@ -64,12 +64,13 @@ def test_the_service_answers_as_shown_and_goes_on_after_kill_9(tmp_path):
     assert answer(port, "/select", "{}") == '{"ticket": 2, "arm": 1}'
     killed(service)
     told = subprocess.run(
-        [sys.executable, *shlex.split(CONSOLE.rpartition("$ python ")[2])],
+        [sys.executable, *shlex.split(CONSOLE.rpartition("python ")[2])],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     assert "tickets: 2, rewards: 1, releases: 1\nspent: 1 of one user" in told.stdout
 
