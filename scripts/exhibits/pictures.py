@@ -19,14 +19,10 @@ HOW = (COLOURS, QUALITY, METHOD)
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A figure on a page: its file and its alternative text."""
+    """A figure on a page: the content of its file, which another build may remove, and its alternative text."""
 
-    file: Path
+    content: bytes
     words: str
-
-    @property
-    def content(self) -> bytes:
-        return self.file.read_bytes()
 
 
 def picture_of(name: str, file: Path, words: str) -> PagePicture:
@@ -34,13 +30,16 @@ def picture_of(name: str, file: Path, words: str) -> PagePicture:
     content = file.read_bytes()
     digest = hashlib.sha256(content + repr(HOW).encode()).hexdigest()[:12]
     packed = FOLDER / f"{slug(name)}-{digest}.webp"
-    if not packed.exists():
+    try:
+        made = packed.read_bytes()
+    except FileNotFoundError:
         with Image.open(io.BytesIO(content)) as image:
-            put(packed, _packed(image), lasting=False)
+            made = _packed(image)
+        put(packed, made, lasting=False)
         for old in FOLDER.glob(f"{slug(name)}-{'?' * len(digest)}.webp"):
             if old != packed:
                 old.unlink(missing_ok=True)
-    return PagePicture(packed, words)
+    return PagePicture(made, words)
 
 
 def _packed(image: Image.Image) -> bytes:

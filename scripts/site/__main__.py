@@ -81,9 +81,9 @@ def main() -> None:
     if sources is not None and note.exists() and note.read_text() == sources:
         print(f"{site / 'index.html'} is up to date")
         return
-    note.unlink(missing_ok=True)
     try:
         site.mkdir(parents=True, exist_ok=True)
+        note.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"site_dir={site}: cannot be written: {error.strerror}") from error
     gaps = collect(names, command, build)

@@ -148,7 +148,7 @@ def test_the_page_of_the_site_is_that_of_the_stored_rows():
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
     (page,) = pages()
     assert page.text == privacy.privacy_page(rows, privacy.audit_table(rows).html)
-    assert page.text.count('<tr><td class="code"><code>') == len(rows) == len(table.cases(table.AUDITS))
+    assert page.text.count('<tr><th scope="row" class="code"><code>') == len(rows) == len(table.cases(table.AUDITS))
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_what_is_usual_is_not_in_the_link():
 
 def test_the_command_of_a_form_asks_the_same():
     words = shlex.split(command_of({"means": "0.5, 0.9", "users": "2e3", "epsilon": "0.5"}))
-    assert words[:3] == ["python", "-m", "scripts.advise"]
+    assert words[:3] == [".venv/bin/python", "-m", "scripts.advise"]
     assert words[3:] == ["users=2000", "epsilon=0.5", "means=[0.5,0.9]"]
 
 
