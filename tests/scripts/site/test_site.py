@@ -19,6 +19,7 @@ from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.store import Store
 from scripts.explore.__main__ import MOST
+from scripts.pages.text import runnable
 from scripts.site import __main__ as command
 from scripts.site import made_from
 from scripts.site.made_from import digest_of_sources
@@ -177,7 +178,7 @@ def test_every_exported_name_and_module_has_its_docstring(site):
                 .replace("&amp;", "&")
             )
             assert f'id="{page}.{name}"' in text
-            for paragraph in inspect.getdoc(value).split("\n\n"):
+            for paragraph in runnable(inspect.getdoc(value)).split("\n\n"):
                 assert all(plain(line)[:60] in plain(text) for line in paragraph.splitlines()), name
     built = {file.stem for file in (site / "api").glob("bandits*.html")}
     assert built <= set(modules())
