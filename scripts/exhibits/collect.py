@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
 
 from experiments.claims import Claim, ClaimVerdict, Results, judge_claims, written
 from experiments.config.command_line import CommandLine
@@ -29,19 +28,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Collected:
-    """All that the pages of papers are made of, and what was made beside them."""
+    """All that the pages of papers are made of."""
 
     exhibits: Sequence[Exhibit] = ()
     judged: JudgedClaims = field(default_factory=JudgedClaims)
-    beside: Sequence[Any] = ()
 
 
-def collected_for_pages(command: CommandLine, beside: Sequence[Any] = ()) -> Collected:
+def collected_for_pages(command: CommandLine) -> Collected:
     """Show every experiment and judge the claims, with `runner.workers` processes.
 
     Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
-    else those of their papers. Further `delayed` calls, `beside`, are made by the same processes first, so that none
-    waits for another to end. Raises `UserError`.
+    else those of their papers. Raises `UserError`.
     """
     jobs = jobs_on_page(command)
     cache = FigureCache.read(folder(command.config, "figures_dir"))
@@ -56,26 +53,22 @@ def collected_for_pages(command: CommandLine, beside: Sequence[Any] = ()) -> Col
         of_paper = claims_of[paper]
         stored = Results(command.composer, overrides, {key: of_file[key] for key in of_file if key[0] == paper})
         tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, stored, cache))
-    workers = 1 if len(jobs) + len(beside) == 1 else command.workers
+    workers = 1 if len(jobs) == 1 else command.workers
     exhibits = dict.fromkeys(jobs, Exhibit("", ""))
     verdicts: list[ClaimVerdict] = []
     wrong: list[str] = []
-    others: list[Any] = []
     with (
         Progress("making pages of papers", {"experiments": len(jobs)}) as progress,
-        closing(results([*beside, *tasks], workers, batch_size=1, return_as="generator_unordered")) as made,
+        closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
     ):
         for item in made:
-            if not isinstance(item, Part):
-                others.append(item)
-                continue
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
             cache.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
             cache.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong
-    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong), others)
+    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong))
 
 
 def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:

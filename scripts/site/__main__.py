@@ -58,10 +58,10 @@ def chosen_kinds(command: CommandLine) -> list[str]:
     return chosen
 
 
-def made(kind: str, command: CommandLine) -> tuple[str, list[Page | Beside | AsItIs]]:
-    """A kind, its pages and their files; most are the same for every command. Raises `UserError`."""
+def made(kind: str, command: CommandLine) -> list[Page | Beside | AsItIs]:
+    """The pages of a kind, and their files; most are the same for every command. Raises `UserError`."""
     module = _module(kind)
-    return kind, list(module.pages_of(command) if hasattr(module, "pages_of") else module.pages())
+    return list(module.pages_of(command) if hasattr(module, "pages_of") else module.pages())
 
 
 def _module(kind: str) -> Any:
@@ -110,17 +110,17 @@ def main() -> None:
 def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
     """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
 
-    Each kind is made in a process, and each paper; the page of claims comes with the papers, so that each claim is
-    judged once for both. Returns what is missing. Raises `UserError`.
+    Two kinds are made at once, each in a process. Papers come last, as they share out their own work, and with them the
+    page of claims, so that each claim is judged once. Returns what is missing. Raises `UserError`.
     """
     sources, as_they_are = build / "sources", build / "as_they_are"
     alone = [name for name in names if name not in ("papers", "claims")]
     alone.sort(key=lambda name: name != "explorer")  # what takes longest is begun first
-    calls = [delayed(made)(name, command) for name in alone]
-    with_papers = "papers" in names
-    collected = collected_for_pages(command, calls) if with_papers else Collected(beside=list(results(calls, 2)))
-    every: list[Page | Beside | AsItIs | Gap] = [item for _, of_kind in sorted(collected.beside) for item in of_kind]
-    if with_papers:
+    every: list[Page | Beside | AsItIs | Gap] = []
+    for some in results((delayed(made)(name, command) for name in alone), 2):
+        every += some
+    collected = collected_for_pages(command) if "papers" in names else Collected()
+    if "papers" in names:
         every += papers.pages_of(command, collected)
     if "claims" in names:
         every += claims.pages_from(collected.judged.verdicts)
