@@ -71,7 +71,8 @@ class _Folder(FileConfigSource):
         content = read_yaml(file)
         if content is not None and not isinstance(content, list | dict | str):
             raise UserError(f"{file}: must be a mapping of keys and values")
-        header = self._get_header_dict(file.read_text(encoding="utf-8")[:512])  # where Hydra looks for @package
+        with file.open(encoding="utf-8") as stream:
+            header = self._get_header_dict(stream.read(512))  # where Hydra looks for @package
         return ConfigResult(self.provider, f"file://{self.path}", OmegaConf.create(content or {}), header)
 
 

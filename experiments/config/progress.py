@@ -57,10 +57,10 @@ class Progress:
         """Add to the counts, by their names in `totals`; returns `made`."""
         for word, count in counts.items():
             self._done[word] += count
-        if self._bar is not None and self._bar.update(
-            counts.get(self._unit, 0)
-        ):  # not more often than every tenth of a second
-            self._bar.set_postfix_str(self.words)
+        if self._bar is not None:
+            drawn = self._bar.update(counts.get(self._unit, 0))
+            if drawn:  # at most every tenth of a second
+                self._bar.set_postfix_str(self.words)
         return made
 
     def __str__(self) -> str:
