@@ -303,7 +303,7 @@ class Audited(Form):
         return "share of the paper's promise that an audit keeps"
 
     def settings(self, results: Results, error: float) -> list[Setting]:
-        rows = picked(results.audits(), self.rows)
+        rows = picked(results.audits, self.rows)
         if not rows:
             raise CannotJudgeError(f"no audit for each of {self.rows}; list it in conf/audits.yaml and run make audit")
         columns = [row.columns for row in rows]

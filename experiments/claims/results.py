@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -129,6 +130,7 @@ class Results:
             for request, copy in zip(planned.requests, copies, strict=True)
         ]
 
+    @cached_property
     def audits(self) -> list[AuditRow]:
         """The rows of the published table of audits, and of that in `results_dir`, for policies of the user."""
         config = self.composer.compose(self.overrides).config

@@ -38,7 +38,7 @@ def digests_of(form: Form, error: float, results: Results) -> tuple[str, str]:
     """Digests of a form with its error, and of the results that it is judged by. Raises `CannotJudgeError`."""
     cells = [one for kept in results.kept(getattr(form, "experiments", ())) for one in (kept, kept.weighted)]
     rows = sorted((one.cell.key, one.replications, one.checksum) for one in cells if one is not None)
-    audits = picked(results.audits(), form.rows) if isinstance(form, Audited) else []
+    audits = picked(results.audits, form.rows) if isinstance(form, Audited) else []
     fitted_in = getattr(form, "fitted_in", None)
     window = results.figure(fitted_in["experiment"]).get("slopes") if fitted_in else None
     return _digest(form, error, window), _digest(rows, audits)

@@ -1,7 +1,7 @@
 """Stored results, in the folder of the instance of a cell: a results file of its own, or its rows in a pack."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,11 @@ from experiments.store.place import (
     best,
     damaged,
     files_in,
+    in_order,
     look,
     places_in,
     require_agreement,
+    trusted_in_turn,
     trusted_rows,
     undamaged,
 )
@@ -223,12 +225,13 @@ def stored_cells(plan: Plan) -> Cells:
     return read_cells(plan, places_of_plan(plan))
 
 
-def read_cells(plan: Plan, places: Iterable[Place]) -> Cells:
+def read_cells(plan: Plan, places: Sequence[Place]) -> Cells:
     """As `stored_cells`, from the `places_of_plan`. Raises `UserError` for a damaged place."""
-    store, cells = Store.of(plan), []
+    store, rows = Store.of(plan), dict(trusted_in_turn(in_order(places)))
+    cells = []
     for request, place in zip(plan.requests, places, strict=True):
         with undamaged(place):
-            cells.append(store.stored(request.cell, place.read().first(request.replications)))
+            cells.append(store.stored(request.cell, rows[place].first(request.replications)))
     return Cells(cells)
 
 

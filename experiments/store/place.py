@@ -121,6 +121,21 @@ def trusted_footer(place: Place) -> dict[str, Any]:
         return place.footer()
 
 
+def in_order(places: Iterable[Place]) -> list[Place]:
+    """The places in the order of their files, and in a pack in its order, in which each row group is read once.
+
+    Raises `UserError` if one is damaged.
+    """
+
+    def order(place: Place) -> tuple[Path, tuple[int, int]]:
+        if not place.is_packed:
+            return place.file, (0, 0)
+        with undamaged(place):
+            return place.file, opened(place.file).begins.get(place.stem, (0, 0))
+
+    return sorted(places, key=order)
+
+
 def trusted_in_turn(places: Iterable[Place]) -> Iterator[tuple[Place, Replications]]:
     """Each place with its `trusted_rows`; of neighbours in one pack the pack is looked for once."""
     for file, in_file in itertools.groupby(places, lambda place: place.file):

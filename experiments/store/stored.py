@@ -198,7 +198,7 @@ def meets(columns: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
     """
     return all(
         not matches(columns.get(name), wanted["without"])
-        if isinstance(wanted, Mapping) and set(wanted) == {"without"}
+        if isinstance(wanted, dict) and set(wanted) == {"without"}
         else matches(columns.get(name), wanted)
         for name, wanted in conditions.items()
     )
@@ -208,10 +208,10 @@ def matches(value: Any, wanted: Any) -> bool:
     """Whether `value` equals `wanted`, or one of the values in it; numbers are compared to 12 digits."""
     if isinstance(value, list | tuple):
         return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
-    if isinstance(wanted, Iterable) and not isinstance(wanted, str):
-        return any(matches(value, option) for option in wanted)
     if isinstance(value, int | float) and isinstance(wanted, int | float):
         return math.isclose(value, wanted, rel_tol=1e-12)
+    if not isinstance(wanted, str) and isinstance(wanted, Iterable):
+        return any(matches(value, option) for option in wanted)
     return bool(value == wanted)
 
 

@@ -41,7 +41,7 @@ class Judged:
 def all_judged(results: Results, papers: Collection[str] | None = None) -> Judged:
     """Judge the claims of `papers`, or all. Raises `UserError`."""
     config_dirs = results.composer.config_dirs
-    audits = results.audits()
+    audits = results.audits
     chosen = [claim for claim in claims(config_dirs) if papers is None or claim.paper in papers]
     return Judged(
         claims=[
