@@ -41,7 +41,7 @@ from experiments.errors import UserError, flag
 from scripts.drawing.figure import drawing_of_plan, figure_name, output_of, why
 from scripts.drawing.fresh import (
     CommandInputs,
-    Digests,
+    Drawn,
     FigureCache,
     code_of_plans,
     digest_of_plan,
@@ -66,7 +66,7 @@ class Made:
     results: the folders from which its cells are read.
     files: the user's files that its figure depends on.
     lacks: whether nothing was drawn because cells are missing or cannot be read.
-    digests: the hashes of its figure, once it is described.
+    drawn: its figure, once it is described.
     paths: the files written; none if the figure is up to date.
     problem: why it could not be drawn.
     """
@@ -76,7 +76,7 @@ class Made:
     results: list[str]
     files: list[str]
     lacks: bool = False
-    digests: Digests | None = None
+    drawn: Drawn | None = None
     paths: list[str] = field(default_factory=list)
     problem: UserError | None = None
 
@@ -101,7 +101,7 @@ def _figure_of_job(planned: "Plan", cache: FigureCache, again: bool, may_lack: b
         return made
     inputs = digest_of_plan(planned, places)
     if not again and (same := cache.made_from(made.name, inputs)):
-        return replace(made, digests=same)
+        return replace(made, drawn=same)
     try:
         stored = read_cells(planned, places)
     except UserError as damage:
@@ -109,10 +109,10 @@ def _figure_of_job(planned: "Plan", cache: FigureCache, again: bool, may_lack: b
     try:
         drawing = drawing_of_plan(planned, stored)
         assert drawing is not None
-        digests, paths = draw_if_changed(planned, inputs, drawing, output_of(planned), cache, again)
+        drawn, paths = draw_if_changed(planned, inputs, drawing, output_of(planned), cache, again)
     except Exception as error:  # any error of a user's bound or label: the other figures are still drawn
         return replace(made, problem=UserError(why(error, planned.composed, planned.composer)))
-    return replace(made, digests=digests, paths=paths)
+    return replace(made, drawn=drawn, paths=paths)
 
 
 def make_all(command: CommandLine, cache: FigureCache) -> CommandInputs:
@@ -148,8 +148,8 @@ def _each(plans: Sequence["Plan"], workers: int, cache: FigureCache, again: bool
     with closing(results(calls, workers, batch_size=1)) as jobs:
         for outcome in jobs:
             _say(outcome)
-            if outcome.digests:
-                cache.figures[outcome.name] = outcome.digests
+            if outcome.drawn:
+                cache.figures[outcome.name] = outcome.drawn
             made.append(outcome)
     return made
 

@@ -235,6 +235,13 @@ def read_cells(plan: Plan, places: Sequence[Place]) -> Cells:
     return Cells(cells)
 
 
+def planned_cells(plan: Plan) -> Cells:
+    """The cells of a plan with the numbers of their replications alone: what they are, not what is stored of them."""
+    return Cells(
+        Stored({"replication": np.arange(request.replications)}, {}, request.cell) for request in plan.requests
+    )
+
+
 def places_of_plan(plan: Plan) -> list[Place]:
     """The place of every cell of a plan, with all replications that the plan asks for, in its order.
 

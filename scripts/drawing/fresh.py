@@ -4,8 +4,8 @@ The inputs of a figure are the `figure` of its experiment, its stored cells, the
 that its classes and bounds depend on, the code that describes it, and the versions of the libraries. That code is found
 by its imports, from the kinds of figures and the classes of the cells on. What is drawn is the `Drawing` that follows
 from the inputs, and the code that renders it, found in the same way. The file `.drawn.json` beside the figures is a
-cache: hashes of both for each figure, and for each command a hash of everything that it could depend on, so
-that a second call of the command need not even plan.
+cache: hashes of both for each figure, with what pages say of it, and for each command a hash of everything that it
+could depend on, so that a second call of the command need not even plan.
 """
 
 import hashlib
@@ -54,23 +54,31 @@ class CommandInputs(NamedTuple):
     files: list[str]
 
 
-class Digests(NamedTuple):
-    """Hashes of a figure: of its inputs, see `digest_of_inputs`, and of what is drawn, see `digest_of_drawing`.
+class Drawn(NamedTuple):
+    """A figure that was drawn.
 
-    `formats` are the endings of its files.
+    Attributes
+    ----------
+    inputs: the hash of its inputs, see `digest_of_inputs`.
+    drawing: the hash of what is drawn, see `digest_of_drawing`.
+    formats: the endings of its files.
+    words, shown, notes: what pages say of it, as in `Drawing`.
     """
 
     inputs: str
     drawing: str
-    formats: Sequence[str] = FORMATS
+    formats: list[str]
+    words: str
+    shown: str
+    notes: Mapping[str, list[str]]
 
 
 @dataclass
 class FigureCache:
-    """The cache of a folder of figures: the hashes of each figure, and a hash of the inputs of each command."""
+    """The cache of a folder of figures: what was drawn for each, and a hash of the inputs of each command."""
 
     folder: Path
-    figures: dict[str, Digests] = field(default_factory=dict)
+    figures: dict[str, Drawn] = field(default_factory=dict)
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -78,7 +86,7 @@ class FigureCache:
         """The cache in `folder`; empty if there is none, or if it cannot be read."""
         try:
             note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-            figures = {name: Digests(**digests) for name, digests in note["figures"].items()}
+            figures = {name: Drawn(**drawn) for name, drawn in note["figures"].items()}
             return cls(folder, figures, dict(note["commands"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(folder)
@@ -93,14 +101,14 @@ class FigureCache:
 
     def write(self) -> None:
         """Write the cache file, in one step."""
-        figures = {name: digests._asdict() for name, digests in self.figures.items()}
+        figures = {name: drawn._asdict() for name, drawn in self.figures.items()}
         note = json.dumps({"figures": figures, "commands": self.commands})
         put(self.folder / NOTE, note.encode(), lasting=False)
 
-    def made_from(self, name: str, inputs: str) -> Digests | None:
-        """The hashes of the figure if its files exist and show what inputs with this hash describe, else None."""
-        digests = self.figures.get(name)
-        return digests if digests is not None and digests.inputs == inputs and self._exists(name) else None
+    def made_from(self, name: str, inputs: str) -> Drawn | None:
+        """The figure if its files exist and show what inputs with this hash describe, else None."""
+        drawn = self.figures.get(name)
+        return drawn if drawn is not None and drawn.inputs == inputs and self._exists(name) else None
 
     def shows(self, name: str, drawing: str) -> bool:
         """Whether the files of the figure exist and show the drawing with this hash."""
@@ -147,14 +155,15 @@ def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:
 
 def draw_if_changed(
     plan: "Plan", inputs: str, drawing: "Drawing", output: Output, cache: FigureCache, again: bool = False
-) -> tuple[Digests, list[str]]:
-    """Draw a planned figure if it looks different from when it was drawn, or `again`; its hashes and written files.
+) -> tuple[Drawn, list[str]]:
+    """Draw a planned figure if it looks different from when it was drawn, or `again`; with the files written.
 
     `inputs` is the hash of its inputs. Raises `UserError`.
     """
-    digests = Digests(inputs, digest_of_drawing(drawing, f"{drawing_command(plan)} {output}"), output.formats)
-    changed = again or not cache.shows(figure_name(plan), digests.drawing)
-    return digests, draw(plan, drawing, output) if changed else []
+    digest = digest_of_drawing(drawing, f"{drawing_command(plan)} {output}")
+    drawn = Drawn(inputs, digest, list(output.formats), drawing.words, drawing.shown, drawing.notes)
+    changed = again or not cache.shows(figure_name(plan), digest)
+    return drawn, draw(plan, drawing, output) if changed else []
 
 
 def _figure(plan: "Plan") -> dict[str, Any]:

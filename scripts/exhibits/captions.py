@@ -14,7 +14,8 @@ from experiments.config.compose import Composed, resolved
 from experiments.errors import UserError
 from experiments.store.stored import Cells
 from scripts.drawing import words
-from scripts.drawing.drawing import Drawing, without_mathtext
+from scripts.drawing.drawing import without_mathtext
+from scripts.drawing.fresh import Drawn
 from scripts.drawing.legend import names_behind
 from scripts.drawing.numbers import choices
 from scripts.drawing.spec import SYMBOLS, shown_in_panel
@@ -23,11 +24,11 @@ Lines = list[str]
 Named = tuple[str, Any]  # a name, and the instance, policy or part of one that has it
 
 
-def caption(drawing: Drawing | None, cells: Cells) -> list[tuple[str, Lines]]:
-    """Terms, each with its lines, about the `cells` that are drawn; `drawing` is None without a figure."""
-    terms = [("Shown", [drawing.shown])] if drawing is not None else []
+def caption(drawn: Drawn | None, cells: Cells) -> list[tuple[str, Lines]]:
+    """Terms, each with its lines, about the `cells` that are drawn; `drawn` is None without a figure."""
+    terms = [("Shown", [drawn.shown])] if drawn is not None else []
     terms += _of_cells(cells) if cells else []
-    terms += drawing.notes.items() if drawing is not None else []
+    terms += drawn.notes.items() if drawn is not None else []
     behind = names_behind(cells)
     caveats = {f"{_name(stored.cell.policy, behind)}: {caveat}" for stored in cells for caveat in stored.cell.caveats}
     return [(term, lines) for term, lines in (*terms, ("Caveats", sorted(caveats))) if lines]

@@ -64,7 +64,7 @@ def collected_for_pages(command: CommandLine) -> Collected:
         for item in made:
             progress.after(item, experiments=len(item.exhibits))
             exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
-            cache.figures |= {exhibit.name: exhibit.digests for exhibit in item.exhibits if exhibit.digests}
+            cache.figures |= {exhibit.name: exhibit.drawn for exhibit in item.exhibits if exhibit.drawn}
             cache.keep()  # what was drawn counts, even if the command is interrupted
             verdicts += item.verdicts
             wrong += item.wrong

@@ -14,12 +14,12 @@ from experiments.config.compose import Composed, Composer
 from experiments.config.overrides import named_experiment, without
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError
-from experiments.store import NotStoredError, places_of_plan, read_cells
+from experiments.store import NotStoredError, places_of_plan, planned_cells, read_cells
 from experiments.store.place import Place
 from experiments.store.stored import Cells
 from scripts.drawing.drawing import without_mathtext
-from scripts.drawing.figure import drawing_of_plan, figure_of, output_of, why
-from scripts.drawing.fresh import Digests, FigureCache, digest_of_plan, draw_if_changed
+from scripts.drawing.figure import drawing_of_plan, figure_name, figure_of, output_of, why
+from scripts.drawing.fresh import Drawn, FigureCache, digest_of_plan, draw_if_changed
 from scripts.drawing.output import FORMATS
 from scripts.exhibits.captions import Printed, caption, drawn_cells, printed_of
 from scripts.exhibits.pictures import PagePicture, picture_of
@@ -49,7 +49,7 @@ class Exhibit:
     commands: what each command does, and its text.
     caption: terms, each with its lines.
     document: its PDF; None without a figure.
-    digests: the hashes of its figure; None without a figure.
+    drawn: its figure; None without one.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Exhibit:
     caption: list[tuple[str, list[str]]] = field(default_factory=list)
     picture: PagePicture | None = None
     document: Path | None = None
-    digests: Digests | None = None
+    drawn: Drawn | None = None
     gap: Gap | None = None
 
     @property
@@ -78,28 +78,31 @@ class Reading:
 
     Attributes
     ----------
-    results: those of the claims; they take the cells of every experiment that was asked for with the same overrides.
-    read: places and cells by the keys and replications that were asked for.
+    results: those of the claims; they take the plan and the cells of every experiment that was asked for with the same
+        overrides.
+    read: cells by their places and replications.
     """
 
     results: Results
-    read: dict[tuple[Any, ...], tuple[list[Place], Cells]] = field(default_factory=dict)
+    read: dict[tuple[Any, ...], Cells] = field(default_factory=dict)
 
-    def of(self, planned: Plan) -> tuple[list[Place], Cells]:
-        """The places and cells of a plan. Raises `UserError`."""
-        same = (
-            planned.results,
-            planned.published,
-            *((request.cell.key, request.replications) for request in planned.requests),
-        )
+    def places(self, planned: Plan) -> list[Place]:
+        """The places of the cells of a plan. Raises `UserError`."""
+        if self._of_claims(planned):
+            self.results.plans[str(planned.experiment)] = planned
+        return places_of_plan(planned)
+
+    def cells(self, planned: Plan, places: Sequence[Place]) -> Cells:
+        """The cells of a plan, from their places. Raises `UserError`."""
+        same = (*places, *(request.replications for request in planned.requests))
         if same not in self.read:
-            places = places_of_plan(planned)
-            self.read[same] = places, read_cells(planned, places)
-        places, cells = self.read[same]
-        if planned.experiment and of_claims(planned.overrides) == list(self.results.overrides):
-            self.results.plans[planned.experiment] = planned
-            self.results.read[planned.experiment] = cells
-        return places, cells
+            self.read[same] = read_cells(planned, places)
+        if self._of_claims(planned):
+            self.results.read[str(planned.experiment)] = self.read[same]
+        return self.read[same]
+
+    def _of_claims(self, planned: Plan) -> bool:
+        return bool(planned.experiment) and of_claims(planned.overrides) == list(self.results.overrides)
 
 
 def of_claims(overrides: Sequence[str]) -> list[str]:
@@ -146,22 +149,37 @@ def _title(composed: Composed) -> str:
 
 
 def _filled(exhibit: Exhibit, planned: Plan, cache: FigureCache, reading: Reading) -> Exhibit:
-    """The exhibit with caption and figure from stored results. Raises `UserError`, `OSError`."""
-    places, cells = reading.of(planned)
-    drawing = drawing_of_plan(planned, cells)
-    seen = cells if drawing is None else drawn_cells(figure_of(planned.composed) or {}, cells)
+    """The exhibit with caption and figure from stored results. Raises `UserError`, `OSError`.
+
+    A figure that is up to date is not described again: what the caption says of it is in the cache.
+    """
+    places, figure = reading.places(planned), figure_of(planned.composed)
+    drawn = None if figure is None else _drawn(planned, places, cache, reading)
+    cells = planned_cells(planned)
     exhibit = replace(
         exhibit,
-        caption=[*caption(drawing, seen), *([("Left out", planned.left_out)] if planned.left_out else [])],
+        caption=[
+            *caption(drawn, cells if figure is None else drawn_cells(figure, cells)),
+            *([("Left out", planned.left_out)] if planned.left_out else []),
+        ],
     )
-    if drawing is None:
+    if drawn is None:
         return exhibit
-    output = output_of(planned)
-    output = replace(output, formats=tuple(dict.fromkeys((*output.formats, *FORMATS))))  # a page shows these, not pgf
-    digests, _ = draw_if_changed(planned, digest_of_plan(planned, places), drawing, output, cache)
     stem = cache.folder / exhibit.name
-    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawing.words)
-    return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), digests=digests)
+    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawn.words)
+    return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), drawn=drawn)
+
+
+def _drawn(planned: Plan, places: Sequence[Place], cache: FigureCache, reading: Reading) -> Drawn:
+    """The figure of a plan, with all that a page shows; from the cache if it is up to date. Raises `UserError`."""
+    inputs, output = digest_of_plan(planned, places), output_of(planned)
+    output = replace(output, formats=tuple(dict.fromkeys((*output.formats, *FORMATS))))  # a page shows these, not pgf
+    same = cache.made_from(figure_name(planned), inputs)
+    if same is not None and set(same.formats) >= set(output.formats):
+        return same
+    drawing = drawing_of_plan(planned, reading.cells(planned, places))
+    assert drawing is not None
+    return draw_if_changed(planned, inputs, drawing, output, cache)[0]
 
 
 def _command(module: str, overrides: Sequence[str], composer: Composer) -> str:

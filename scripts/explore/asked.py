@@ -11,6 +11,7 @@ from bandits import ParameterError
 from experiments.cells import Cell
 from experiments.config.plan import Plan
 from experiments.errors import UserError
+from experiments.store import planned_cells
 from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.figure import figure_of, why
@@ -67,7 +68,7 @@ def asked_by(planned: Plan, name: str) -> Asked:
 
 def _asked(planned: Plan, name: str) -> Asked:
     figure = figure_of(planned.composed) or {}
-    cells = Cells(Stored({}, {}, request.cell) for request in planned.requests)
+    cells = planned_cells(planned)
     kind, x = figure.get("kind", CURVES), str(figure.get("x", "t"))
     return Asked(
         name=name,

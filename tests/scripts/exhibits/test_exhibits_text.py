@@ -20,8 +20,7 @@ from experiments.claims import Outcome, Results, judge_claims
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.store.stored import Cells, Stored
-from scripts.drawing.drawing import Drawing
-from scripts.drawing.fresh import FigureCache
+from scripts.drawing.fresh import Drawn, FigureCache
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
 from scripts.exhibits import claims, pictures
@@ -106,8 +105,8 @@ def test_a_new_kind_of_record_needs_no_edit(monkeypatch):
 
 
 def test_a_new_kind_of_figure_needs_no_edit():
-    drawing = Drawing("Title", [], "dots against dashes", [], (1, 1), notes={"Ink": ["black", "blue"], "Paper": []})
-    assert caption(drawing, []) == [("Shown", ["dots against dashes"]), ("Ink", ["black", "blue"])]
+    drawn = Drawn("", "", [], "", "dots against dashes", {"Ink": ["black", "blue"], "Paper": []})
+    assert caption(drawn, []) == [("Shown", ["dots against dashes"]), ("Ink", ["black", "blue"])]
 
 
 @pytest.fixture
@@ -246,7 +245,12 @@ def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, mo
     monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
     composer, name = Composer(), "sajed2019/fig03"
     job = [f"+experiment={name}", f"figures_dir={tmp_path}", "figure.format=[svg]"]
-    for _ in range(2):  # drawn, and up to date
-        exhibit = exhibit_of(job, composer, FigureCache.read(tmp_path), Reading(Results(composer)))
-        assert exhibit.gap is None
-        assert {file.suffix for file in (tmp_path / "sajed2019").iterdir()} == {".svg", ".png", ".pdf"}
+    cache = FigureCache.read(tmp_path)
+    made = exhibit_of(job, composer, cache, Reading(Results(composer)))
+    assert made.gap is None
+    assert {file.suffix for file in (tmp_path / "sajed2019").iterdir()} == {".svg", ".png", ".pdf"}
+    cache.figures[name] = made.drawn
+    cache.keep()
+    reading = Reading(Results(composer))
+    assert exhibit_of(job, composer, FigureCache.read(tmp_path), reading) == made
+    assert not reading.read, "a figure that is up to date needs no rows"
