@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from bandits.guarantees import Guarantee, Neighbours
+from bandits.guarantees import Guarantee, Neighbours, Scope
 from scripts.pages.prices import Trust
 
 DELTAS = (1e-10, 1e-6, 1e-3, 1e-2)  # that the page offers; each is that of some stored policy
@@ -28,6 +28,11 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
         return math.inf
     if guarantee.epsilon == 0:
         return 0.0
+    if trust is Trust.GAUSSIAN:  # a level is at most that of (ε, δ) if it implies (ε, δ), which costs far less to see
+        transcript = guarantee.about(Scope.TRANSCRIPT)
+        if transcript is None or math.isinf(transcript.least_level):
+            return math.inf
+        return least_epsilon(_of_level(transcript), Trust.APPROXIMATE, delta)
 
     def kept(epsilon: float) -> bool:
         return guarantee.implies(_asked(trust, epsilon, delta, guarantee.neighbours))
@@ -42,6 +47,12 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if kept(middle) else (middle, high)
     return high
+
+
+def _of_level(guarantee: Guarantee) -> Guarantee:
+    """What the level of GDP promises that a guarantee implies."""
+    gaussian = Guarantee.gaussian(guarantee.least_level, guarantee.epsilon)
+    return replace(gaussian, neighbours=guarantee.neighbours)
 
 
 @cache
