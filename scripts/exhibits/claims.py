@@ -48,10 +48,8 @@ class Ledger:
         errata, wrong_errata = _read(files.errata, composer.config_dirs)
         return cls(claims, errata, wrong_claims, wrong_errata)
 
-    def of(self, papers: Collection[str] | None) -> Self:
-        """Those of some papers; of all if None."""
-        if papers is None:
-            return self
+    def of(self, papers: Collection[str]) -> Self:
+        """Those of some papers."""
         claims = [claim for claim in self.claims if claim.paper in papers]
         return replace(self, claims=claims, errata=[erratum for erratum in self.errata if erratum.paper in papers])
 

@@ -1,7 +1,6 @@
-"""Collect what the pages of papers show, in parallel: the experiments of each paper with the verdicts on its claims."""
+"""Collect what pages of papers show, a paper at a time: its experiments with the verdicts on its claims."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from experiments.claims import Claim, ClaimVerdict, Results, judge_claims, written
@@ -9,16 +8,15 @@ from experiments.config.command_line import CommandLine
 from experiments.config.folders import folder
 from experiments.config.overrides import named_experiment
 from experiments.config.papers import papers
-from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed
 from scripts.drawing.fresh import FigureCache
 from scripts.exhibits.claims import JudgedClaims, Ledger
 from scripts.exhibits.exhibit import Exhibit, Reading, exhibit_of, of_claims
 
 
 @dataclass(frozen=True)
-class Part:
+class PaperPart:
     """What is made of one paper: its exhibits, the verdicts on its claims, and the errors of the others."""
 
     exhibits: Sequence[Exhibit]
@@ -34,54 +32,55 @@ class Collected:
     judged: JudgedClaims = field(default_factory=JudgedClaims)
 
 
-def collected_for_pages(command: CommandLine) -> Collected:
-    """Show every experiment and judge the claims, with `runner.workers` processes.
+class Collecting:
+    """Shows every experiment of a command and judges its claims, a paper at a time, in processes of the caller.
 
-    Figures that are not up to date are drawn, and remembered as such. All claims are judged if no experiment was named,
-    else those of their papers. Raises `UserError`.
+    `calls` are made there, in any order, and what each returns is given to `add`. Figures that are not up to date are
+    drawn, and remembered as such. All claims are judged if no experiment was named, else those of their papers. Raises
+    `UserError`.
     """
-    jobs = jobs_on_page(command)
-    cache = FigureCache.read(folder(command.config, "figures_dir"))
-    of_papers: dict[str, list[list[str]]] = {}
-    for name, job in jobs.items():
-        of_papers.setdefault(name.partition("/")[0], []).append(job)
-    ledger = Ledger.read(command.composer).of(of_papers if all(map(named_experiment, command.jobs)) else None)
-    claims_of = {paper: [claim for claim in ledger.claims if claim.paper == paper] for paper in _all(of_papers, ledger)}
-    overrides, of_file = of_claims(command.jobs[0]), written.read_verdicts()
-    tasks = []
-    for paper in sorted(claims_of, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest is begun first
-        of_paper = claims_of[paper]
-        stored = Results(command.composer, overrides, {key: of_file[key] for key in of_file if key[0] == paper})
-        tasks.append(delayed(part_of)(of_papers.get(paper, []), of_paper, stored, cache))
-    workers = 1 if len(jobs) == 1 else command.workers
-    exhibits = dict.fromkeys(jobs, Exhibit("", ""))
-    verdicts: list[ClaimVerdict] = []
-    wrong: list[str] = []
-    with (
-        Progress("making pages of papers", {"experiments": len(jobs)}) as progress,
-        closing(results(tasks, workers, batch_size=1, return_as="generator_unordered")) as made,
-    ):
-        for item in made:
-            progress.after(item, experiments=len(item.exhibits))
-            exhibits |= {exhibit.name: exhibit for exhibit in item.exhibits}
-            cache.figures |= {exhibit.name: exhibit.drawn for exhibit in item.exhibits if exhibit.drawn}
-            cache.keep()  # what was drawn counts, even if the command is interrupted
-            verdicts += item.verdicts
-            wrong += item.wrong
-    return Collected(list(exhibits.values()), JudgedClaims.of(ledger, verdicts, wrong))
+
+    def __init__(self, command: CommandLine) -> None:
+        jobs = jobs_on_page(command)
+        self._cache = FigureCache.read(folder(command.config, "figures_dir"))
+        self._ledger = Ledger.read(command.composer)
+        of_papers: dict[str, list[list[str]]] = {}
+        for name, job in jobs.items():
+            of_papers.setdefault(name.partition("/")[0], []).append(job)
+        if all(map(named_experiment, command.jobs)):
+            self._ledger = self._ledger.of(of_papers)
+        claims: dict[str, list[Claim]] = {paper: [] for paper in of_papers}
+        for claim in self._ledger.claims:
+            claims.setdefault(claim.paper, []).append(claim)
+        overrides, of_file = of_claims(command.jobs[0]), written.read_verdicts()
+        self.calls = []
+        for paper in sorted(claims, key=lambda name: -len(of_papers.get(name, []))):  # what takes longest comes first
+            stored = Results(command.composer, overrides, {key: of_file[key] for key in of_file if key[0] == paper})
+            self.calls.append(delayed(part_of)(of_papers.get(paper, []), claims[paper], stored, self._cache))
+        self._exhibits = dict.fromkeys(jobs, Exhibit("", ""))
+        self._verdicts: list[ClaimVerdict] = []
+        self._wrong: list[str] = []
+
+    def add(self, part: PaperPart) -> None:
+        """Take what one of the `calls` made."""
+        self._exhibits |= {exhibit.name: exhibit for exhibit in part.exhibits}
+        self._cache.figures |= {exhibit.name: exhibit.drawn for exhibit in part.exhibits if exhibit.drawn}
+        self._cache.keep()  # what was drawn counts, even if the command is interrupted
+        self._verdicts += part.verdicts
+        self._wrong += part.wrong
+
+    @property
+    def collected(self) -> Collected:
+        """All that was added."""
+        return Collected(list(self._exhibits.values()), JudgedClaims.of(self._ledger, self._verdicts, self._wrong))
 
 
-def _all(of_papers: Mapping[str, object], ledger: Ledger) -> list[str]:
-    """The papers with experiments, then others with claims."""
-    return list(dict.fromkeys([*of_papers, *(claim.paper for claim in ledger.claims)]))
-
-
-def part_of(jobs: Sequence[list[str]], of_paper: Sequence[Claim], stored: Results, cache: FigureCache) -> Part:
+def part_of(jobs: Sequence[list[str]], of_paper: Sequence[Claim], stored: Results, cache: FigureCache) -> PaperPart:
     """The exhibits of the experiments of a paper, and the verdicts on its claims."""
     reading = Reading(stored)
     exhibits = [exhibit_of(job, stored.composer, cache, reading) for job in jobs]
     wrong: list[str] = []
-    return Part(exhibits, list(judge_claims(of_paper, reading.results, wrong)), wrong)
+    return PaperPart(exhibits, list(judge_claims(of_paper, reading.results, wrong)), wrong)
 
 
 def jobs_on_page(command: CommandLine) -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ from sphinx.cmd.build import main as sphinx_build
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
 from experiments.config.folders import folder
+from experiments.config.progress import Progress
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
-from scripts.exhibits.collect import Collected, collected_for_pages
+from scripts.exhibits.collect import Collected, Collecting, PaperPart
 from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
 from scripts.site.made_from import digest_of_sources
@@ -110,16 +112,27 @@ def main() -> None:
 def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
     """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
 
-    Two kinds are made at once, each in a process. Papers come last, as they share out their own work, and with them the
-    page of claims, so that each claim is judged once. Returns what is missing. Raises `UserError`.
+    Each kind of pages, and each paper, is made in a process; the page of claims comes with the papers, so that each
+    claim is judged once for both. Returns what is missing. Raises `UserError`.
     """
     sources, as_they_are = build / "sources", build / "as_they_are"
     alone = [name for name in names if name not in ("papers", "claims")]
     alone.sort(key=lambda name: name != "explorer")  # what takes longest is begun first
+    calls = [delayed(made)(name, command) for name in alone]
+    collecting = Collecting(command) if "papers" in names else None
+    calls += collecting.calls if collecting else []
     every: list[Page | Beside | AsItIs | Gap] = []
-    for some in results((delayed(made)(name, command) for name in alone), 2):
-        every += some
-    collected = collected_for_pages(command) if "papers" in names else Collected()
+    with (
+        Progress("making pages", {"parts": len(calls)}) as progress,
+        closing(results(calls, command.workers, batch_size=1, return_as="generator_unordered")) as finished,
+    ):
+        for part in finished:
+            progress.after(part, parts=1)
+            if collecting and isinstance(part, PaperPart):
+                collecting.add(part)
+            else:
+                every += part
+    collected = collecting.collected if collecting else Collected()
     if "papers" in names:
         every += papers.pages_of(command, collected)
     if "claims" in names:

@@ -23,6 +23,7 @@ from experiments.simulate import worker
 from experiments.upkeep.command import main as store_main
 from scripts.exhibits import collect
 from scripts.exhibits.exhibit import Exhibit
+from scripts.site import __main__ as site
 
 
 def test_progress_shows_counts_and_rate():
@@ -67,11 +68,11 @@ def test_without_a_terminal_progress_is_printed_regularly(monkeypatch):
     assert "\r" not in printed()
 
 
-def test_pages_of_papers_show_their_progress(monkeypatch, tmp_path):
-    """Experiments are counted as they are completed, in any order."""
+def test_pages_show_their_progress(monkeypatch, tmp_path):
+    """The kinds of pages and the papers are counted as they are completed, in any order."""
     printed = captured_stderr(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 0.01)
-    names = ["sajed2019/fig01", "sajed2019/fig02"]
+    names = ["sajed2019/fig01", "tao2022/fig01"]
 
     def wait_for(words):
         for _ in range(1_000):
@@ -81,17 +82,20 @@ def test_pages_of_papers_show_their_progress(monkeypatch, tmp_path):
         raise AssertionError(printed())
 
     def results(tasks, workers, **how):
+        assert len(tasks) == len(names)
         for number, name in reversed(list(enumerate(names))):
-            wait_for(f"making pages of papers: {1 - number} of 2 experiments")
-            assert f"{2 - number} of 2 experiments" not in printed()
-            yield collect.Part([Exhibit(name, "")], [], [])
-        wait_for("making pages of papers: 2 of 2 experiments")
+            wait_for(f"making pages: {1 - number} of 2 parts")
+            assert f"{2 - number} of 2 parts" not in printed()
+            yield collect.PaperPart([Exhibit(name, "")], [], [])
+        wait_for("making pages: 2 of 2 parts")
 
-    monkeypatch.setattr(collect, "results", results)
+    monkeypatch.setattr(site, "results", results)
+    monkeypatch.setattr(site.papers, "pages_of", lambda command, collected: shown.extend(collected.exhibits) or [])
+    shown = []
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
-    jobs = [[f"+experiment={name}"] for name in names]
-    found = collect.collected_for_pages(CommandLine(jobs, config, Composer()))
-    assert [exhibit.name for exhibit in found.exhibits] == names
+    command = CommandLine([[f"+experiment={name}"] for name in names], config, Composer())
+    assert site.collect(["papers"], command, tmp_path / "build") == []
+    assert [exhibit.name for exhibit in shown] == names
 
 
 def test_every_command_counts_up_to_its_totals(call, tmp_path, monkeypatch):
