@@ -27,7 +27,7 @@ from experiments.simulate import look_up, run_jobs
 from experiments.store import Store, name_of, packs, places_of_plan
 from experiments.store.locks import Locks
 from experiments.store.packs import opened
-from experiments.store.place import Place, files_in, look
+from experiments.store.place import Place, files_in, in_order, look, places_in
 from experiments.store.results_file import DamagedFileError, read_file, write_file
 from experiments.upkeep.command import main
 from experiments.upkeep.packing import pack
@@ -156,6 +156,14 @@ def test_row_groups_are_small_and_read_once(loose, monkeypatch):
     assert read == [0, 1]  # by epsilon: 0.5 and 1, then 2 and 4; then UCB1
     monkeypatch.setattr(packs, "ROWS", REPLICATIONS)
     assert list(packs._groups([3, 1, 2, 3, 9])) == [[0], [1, 2], [3], [4]], "few rows in a group, but whole cells"
+
+
+def test_cells_are_read_in_the_order_of_their_packs(folder):
+    """A results file is as good as a pack of one."""
+    places = [place for file in files_in(folder) for place in places_in(file)]
+    assert len(places) > len(files_in(folder)), "some pack has several"
+    mixed = random.Random(1).sample(places, len(places))
+    assert in_order(mixed) == sorted(places, key=lambda place: place.file) != mixed
 
 
 def test_a_pack_is_opened_once(folder, monkeypatch):

@@ -20,6 +20,7 @@ from experiments.claims import Outcome, Results, judge_claims
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from experiments.store.stored import Cells, Stored
+from scripts import figures
 from scripts.drawing.fresh import Drawn, FigureCache
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
@@ -241,10 +242,12 @@ def test_no_sign_of_a_text_has_a_meaning_in_markdown():
 
 
 @pytest.mark.slow
-def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, monkeypatch):
+def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, monkeypatch, call):
     monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
     composer, name = Composer(), "sajed2019/fig03"
     job = [f"+experiment={name}", f"figures_dir={tmp_path}", "figure.format=[svg]"]
+    assert call(*job, main=figures.main).code == 0
+    assert {file.suffix for file in (tmp_path / "sajed2019").iterdir()} == {".svg"}
     cache = FigureCache.read(tmp_path)
     made = exhibit_of(job, composer, cache, Reading(Results(composer)))
     assert made.gap is None

@@ -46,7 +46,9 @@ def test_it_is_where_implies_begins_to_hold(guarantee, trust):
 
 
 def test_full_information_has_its_own_neighbours():
-    assert least_epsilon(Guarantee(0.1, neighbours=Neighbours.ONE_LOSS_VECTOR), Trust.PURE, 0.0) == 0.1
+    full = Guarantee(0.1, neighbours=Neighbours.ONE_LOSS_VECTOR)
+    assert least_epsilon(full, Trust.PURE, 0.0) == 0.1
+    assert least_epsilon(full, Trust.GAUSSIAN, 1e-6) == least_epsilon(Guarantee(0.1), Trust.GAUSSIAN, 1e-6) < math.inf
 
 
 def test_deltas_are_offered_where_a_promise_has_one():
