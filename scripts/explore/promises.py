@@ -32,7 +32,8 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
         transcript = guarantee.about(Scope.TRANSCRIPT)
         if transcript is None or math.isinf(transcript.least_level):
             return math.inf
-        return least_epsilon(_of_level(transcript), Trust.APPROXIMATE, delta)
+        of_level = Guarantee.gaussian(transcript.least_level, guarantee.epsilon)
+        return least_epsilon(of_level, Trust.APPROXIMATE, delta)
 
     def kept(epsilon: float) -> bool:
         return guarantee.implies(_asked(trust, epsilon, delta, guarantee.neighbours))
@@ -47,12 +48,6 @@ def least_epsilon(guarantee: Guarantee, trust: Trust, delta: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if kept(middle) else (middle, high)
     return high
-
-
-def _of_level(guarantee: Guarantee) -> Guarantee:
-    """What the level of GDP promises that a guarantee implies."""
-    gaussian = Guarantee.gaussian(guarantee.least_level, guarantee.epsilon)
-    return replace(gaussian, neighbours=guarantee.neighbours)
 
 
 @cache

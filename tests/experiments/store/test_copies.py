@@ -71,7 +71,8 @@ def test_a_look_has_what_each_footer_says(results):
     assert {copy.columns["record"] for copy in copies} == {"regret"}
 
 
-def test_a_damaged_file_counts_if_no_other_has_its_cell(results):
+def test_a_damaged_file_counts_if_no_other_has_its_cell(results, tmp_path):
+    other = shutil.copytree(results, tmp_path / "other")
     broken = look([results]).copies[1].place
     broken.file.write_bytes(b"")
     copies, damaged = look([results])
@@ -79,6 +80,7 @@ def test_a_damaged_file_counts_if_no_other_has_its_cell(results):
     assert list(damaged) == [broken.file]
     assert look([results], {copy.place.name: ("regret", 2) for copy in copies}).damaged == {}, "nobody asks for it"
     assert list(look([results], {broken.name: ("regret", 2)}).damaged) == [broken.file]
+    assert look([results, other], {broken.name: ("regret", 2)}).damaged == {}, "another copy has it"
 
 
 def test_of_two_files_the_one_with_the_requested_replications_is_read(results, tmp_path):

@@ -15,6 +15,7 @@ GUARANTEES = [
     Guarantee(0.3, scope=Scope.DISTRIBUTED),
     Guarantee(0.5, 1e-6),
     Guarantee(1.0, 1e-6, Scope.DECISION),
+    Guarantee(1.0, scope=Scope.DECISION),
     Guarantee.gaussian(0.2, 0.5),
     Guarantee.concentrated(0.02, 0.5),
     Guarantee(0.5, 1e-6, Scope.SHUFFLE),
