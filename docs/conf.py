@@ -22,6 +22,7 @@ myst_heading_anchors = 4
 myst_substitutions = performance.times(performance.read_measured())
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True  # a function, as it is written
 python_use_unqualified_type_names = True
 suppress_warnings = ["myst.header"]
 
@@ -48,4 +49,5 @@ def setup(app):
     """Docstrings in the form of this repository become reStructuredText."""
     app.add_domain(IndexedPythonDomain, override=True)
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-process-signature", docstrings.signed)
     app.connect("autodoc-skip-member", docstrings.skipped)

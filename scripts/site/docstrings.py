@@ -11,6 +11,9 @@ from scripts.pages.text import runnable
 RULE = re.compile(r"-{3,}")
 CODE = re.compile(r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|^\*\*\w+\*\*$|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"([*|\\]|_(?!\w))")  # what would begin emphasis, a substitution or a link
+ARRAY = re.compile(
+    r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?numpy\.(\w+)\]\]"
+)  # NDArray[float64], evaluated
 PROOF = re.compile(r"\b(?:bandits/(?:\w+/)*)?(\w+\.md)\b")
 
 
@@ -19,9 +22,19 @@ def process(app: Any, what: str, name: str, value: Any, options: Any, lines: lis
     lines[:] = runnable(in_rst(lines)).splitlines()
 
 
+def signed(
+    app: Any, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """A signature with types of arrays as they are written, `NDArray[float64]`."""
+    return signature and ARRAY.sub(r"NDArray[\1]", signature), returns and ARRAY.sub(r"NDArray[\1]", returns)
+
+
 def skipped(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """Methods that are made by a function, as those of numpy which `bandits.audit.planted` wraps, are not shown."""
-    return True if "<locals>" in getattr(value, "__qualname__", "") else None
+    """Not shown are methods that a function makes, as those of numpy which `bandits.audit.planted` wraps, and fields of
+    named tuples without a text of their own, which the signature has.
+    """
+    made = "<locals>" in getattr(value, "__qualname__", "") or (value.__doc__ or "").startswith("Alias for field")
+    return True if made else None
 
 
 def in_rst(lines: Sequence[str]) -> str:

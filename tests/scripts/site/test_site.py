@@ -301,16 +301,57 @@ def test_search_finds_without_a_server(site, browser):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
-@pytest.mark.parametrize("page", ["privacy", "performance", "claims", "errata", "reference/policies"])
-def test_no_table_is_wider_than_a_narrow_screen(site, browser, page):
-    """Rows are cards there; a number has the title of its column before it."""
+def test_no_page_has_a_table_or_words_wider_than_a_narrow_screen(site, browser):
+    """Rows of tables are cards there; code and wide figures are scrolled in boxes of their own."""
+    wide = "[...document.querySelectorAll('.bd-article-container, .table, .pst-scrollable-table-container')].filter("
+    wide += (
+        "(box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className} ${box.textContent.slice(0, 80)}`)"
+    )
+    pages = [file for file in pages_of(site) if file.parent.name not in ("api", "explore")]
+    assert len(pages) > 80
+    lost = {}
+    for file in pages:
+        browser.open(file, 360)
+        if found := browser.run(wide):
+            lost[file.relative_to(site).as_posix()] = found
+    assert lost == {}
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("page", ["privacy", "performance", "atlas"])
+def test_a_card_has_the_title_of_a_column_before_its_entry(site, browser, page):
     browser.open(site / f"{page}.html", 360)
-    wide = "[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth)"
-    assert browser.run(f"{wide}.map((box) => box.ariaLabel)") == []
-    number = "document.querySelector('td.number:not(:empty)')"
+    number = "document.querySelector('table.titled td + :is(td.number, td:not(.text-left)):not(:empty)')"
     if browser.run(f"!!{number}"):
         title = browser.run(f"{number}.closest('table').rows[0].cells[{number}.cellIndex].textContent")
         assert title in browser.run(f"getComputedStyle({number}, '::before').content")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_a_wide_figure_is_scrolled_on_a_narrow_screen(site, browser):
+    """In its own box, with a line that says so; one that fits is not."""
+    browser.open(site / "papers" / "azize2023b.html", 360)
+    box = "document.querySelector('.wide-figure')"
+    assert browser.run(f"[{box}.clientWidth < 360, {box}.querySelector('img').clientWidth, {box}.tabIndex]") == [
+        True,
+        672,
+        0,
+    ]
+    assert "sideways" in browser.run(f"getComputedStyle({box}, '::before').content")
+    browser.open(site / "papers" / "azize2023b.html", 1280)
+    assert browser.run(f"[{box}.scrollWidth === {box}.clientWidth, {box}.tabIndex]") == [True, -1]
+    browser.open(site / "papers" / "sajed2019.html", 360)
+    assert not browser.run("document.querySelector('#fig-sajed2019-fig01 img').closest('.wide-figure')")
+
+
+def test_emphasis_is_of_words(site):
+    """No asterisk or underscore of a formula begins or ends it."""
+    texts = {file: file.read_text() for file in (site / "bandits").rglob("*.html")}
+    assert len(texts) > 20
+    odd = re.compile(r"[^\s(>“]<em>.{,40}|<em>\W.{,40}")
+    assert {file.name: marks for file, text in texts.items() if (marks := odd.findall(text))} == {}
 
 
 @pytest.mark.browser
