@@ -22,7 +22,6 @@ myst_heading_anchors = 4
 myst_substitutions = performance.times(performance.read_measured())
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True  # a function, as it is written
 python_use_unqualified_type_names = True
 suppress_warnings = ["myst.header"]
 

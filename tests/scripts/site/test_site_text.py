@@ -5,6 +5,9 @@ import itertools
 import re
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
 from bandits.audit import planted
 from bandits.audit.gaussian_choices import Margin
 from experiments.audit.table import ROWS, stored_audits
@@ -38,7 +41,7 @@ def test_files_that_are_linked_come_along():
     assert [file.name for file in files_linked(text)] == ["audits.yaml", "fig01.png"]
 
 
-SAID = """Sum x_i*y of `a|b`, see guarantees.md.
+SAID = """Sum x_i*y of `a|b`, see guarantees.md. **Never twice.**
 
     run(x_)
 
@@ -48,7 +51,7 @@ n, m: how
     many.
 
 NO: not."""
-IN_RST = r"""Sum x_i\*y of \ ``a|b``\ , see :doc:`guarantees.md </bandits/guarantees>`.
+IN_RST = r"""Sum x_i\*y of \ ``a|b``\ , see :doc:`guarantees.md </bandits/guarantees>`. **Never twice.**
 
 ::
 
@@ -77,9 +80,11 @@ def test_no_line_of_a_theorem_begins_a_list_by_chance():
 
 def test_types_in_a_signature_are_as_they_are_written():
     array = "~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]]"
-    shown = docstrings.signed(None, "", "", None, None, f"(x: {array}, y: int)", None)
-    assert shown == ("(x: NDArray[int64], y: int)", None)
+    shown = docstrings.signed(None, "", "", None, None, f"(x: {array}, y=<function <lambda>>)", None)
+    assert shown == ("(x: NDArray[int64], y=...)", None)
     assert docstrings.signed(None, "", "", None, None, None, array) == (None, "NDArray[int64]")
+    like = stringify_annotation(ArrayLike, "smart")
+    assert docstrings.signed(None, "", "", None, None, f"(x: {like})", None)[0] == "(x: ArrayLike)"
 
 
 def test_methods_of_others_are_skipped():
