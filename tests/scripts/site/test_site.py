@@ -159,6 +159,13 @@ def test_commands_run_as_they_are_shown(site):
     assert sum(".venv/bin/python -m" in text for text in texts.values()) > 40
 
 
+def test_the_api_has_no_text_of_python_itself(site):
+    """As that of bool for a property without a docstring, or of a field of a tuple; options keep their hyphens."""
+    texts = {file.name: re.sub(r"<[^>]*>", "", file.read_text()) for file in (site / "api").glob("*.html")}
+    other = re.compile(r"bool\(x\)|Built-in|Alias for field|&lt;function|_SupportsArray|[–—]\w+-dir")
+    assert {name: words for name, text in texts.items() if (words := other.findall(text))} == {}
+
+
 def test_every_exported_name_and_module_has_its_docstring(site):
     """The whole text, but for its marks."""
 
