@@ -80,7 +80,7 @@ for (const table of document.querySelectorAll("main :is(table.sortable, table.ta
 
 // A wide figure is scrolled with the keyboard too.
 for (const box of document.querySelectorAll(".wide-figure")) {
-  if (box.scrollWidth > box.clientWidth) Object.assign(box, { tabIndex: 0, role: "region", ariaLabel: "Figure, to be scrolled sideways" });
+  if (box.scrollWidth > box.clientWidth) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
 }
 
 for (const table of document.querySelectorAll("table.sortable")) {
