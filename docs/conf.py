@@ -14,6 +14,7 @@ extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.auto
 root_doc = "index"
 nitpicky = False
 default_role = "code"
+smartquotes_action = "qe"  # quotes and dots; two hyphens begin an option of a command
 nb_execution_mode = "cache"  # a notebook that did not change is not run again
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
@@ -50,4 +51,5 @@ def setup(app):
     """Docstrings in the form of this repository become reStructuredText."""
     app.add_domain(IndexedPythonDomain, override=True)
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-process-signature", docstrings.signed)
     app.connect("autodoc-skip-member", docstrings.skipped)

@@ -14,7 +14,9 @@ COARSE = 0.01  # a larger error, as a share of the promise, weakens both bounds
 class AuditVerdict(StrEnum):
     """What two bounds on a privacy loss imply for a promise.
 
-    VIOLATED: the lower bound is above the promise. KEPT: the upper bound is not. TIGHT: both meet the promise.
+    VIOLATED: the lower bound is above the promise.
+    KEPT: the upper bound is not.
+    TIGHT: both meet the promise.
     UNDECIDED: the promise lies between them.
     """
 

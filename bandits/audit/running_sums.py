@@ -25,8 +25,10 @@ def privacy_losses(sums: FloatArray, draws: FloatArray, scales: FloatArray, widt
 
     Parameters
     ----------
-    sums: A, shape (releases, items). draws: B, shape (releases, releases).
-    scales: of the Laplace draws, shape (releases,). widths: by how much an item may change, shape (items,).
+    sums: A, shape (releases, items).
+    draws: B, shape (releases, releases).
+    scales: of the Laplace draws, shape (releases,).
+    widths: by how much an item may change, shape (items,).
 
     Raises `ParameterError` if B cannot be inverted: some sum has no noise of its own, and the cost is infinite or needs
     another method.

@@ -40,8 +40,10 @@ def fixed_rewards_pulls(gap: float, start: int, horizons: Sequence[int], value_v
 
     Parameters
     ----------
-    gap: of the mean rewards, > 0; tiny gaps are refused. start: pulls of each arm before the first comparison, >= 1.
-    horizons: steps, increasing, each at least 2 x `start`. value_variance: variance of a value times pulls of its arm.
+    gap: of the mean rewards, > 0; tiny gaps are refused.
+    start: pulls of each arm before the first comparison, >= 1.
+    horizons: steps, increasing, each at least 2 x `start`.
+    value_variance: variance of a value times pulls of its arm.
     """
     require(0 < gap < math.inf, "gap", gap, "a number > 0")
     require(start >= 1, "start", start, "a whole number >= 1")

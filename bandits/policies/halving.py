@@ -70,11 +70,13 @@ class HalvingRun(BatchedRun):
         self._rounds, self._done, self._pulled = rounds, 0, 0
 
     @property
-    def learning(self) -> bool:  # type: ignore[override]  # follows from the rounds that are done
+    def learning(self) -> bool:  # type: ignore[override]
+        """Whether a round is left."""
         return self._done < len(self._rounds)
 
     @property
     def due(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The arms of the round, once it has ended."""
         ended = self.learning and self._pulled == self._rounds[self._done].pulls * len(self.viable)
         return tuple(self.viable) if ended else ()
 

@@ -65,11 +65,13 @@ class KnockoutRun(BatchedRun):
         self._pairings, self._done, self._pulled = pairings, 0, 0
 
     @property
-    def learning(self) -> bool:  # type: ignore[override]  # follows from the rounds that are done
+    def learning(self) -> bool:  # type: ignore[override]
+        """Whether a round is left."""
         return self._done < len(self._pairings)
 
     @property
     def due(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The arms of the round, once it has ended."""
         if not self.learning:
             return ()
         one = self._pairings[self._done]

@@ -123,11 +123,13 @@ class NashRun(BatchedRun):
         self._arm, self._left = -1, self._steps  # the arm of the batch, and its pulls to come; none in the first phase
 
     @property
-    def draws_arms(self) -> bool:  # type: ignore[override]  # in the first phase alone
+    def draws_arms(self) -> bool:  # type: ignore[override]
+        """Whether this is the first phase."""
         return self._arm < 0
 
     @property
-    def due(self) -> tuple[int, ...]:  # type: ignore[override]  # follows from the pulls
+    def due(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The arms that were pulled, once the phase or batch has ended."""
         if self._left > 0:
             return ()
         return tuple(np.flatnonzero(self._pulls).tolist()) if self._arm < 0 else (self._arm,)

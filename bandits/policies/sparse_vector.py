@@ -109,7 +109,7 @@ class SVTSE(Policy):
         return _Question(2**number, off, 8 * off + 12 * log / self.epsilon)
 
     def threshold_noise(self, rng: np.random.Generator) -> float:
-        """B."""
+        """The noise B of the threshold."""
         return float(rng.laplace(scale=4 / self.epsilon))
 
     def ends(self, sums: FloatArray, question: _Question, threshold: float, rng: np.random.Generator) -> bool:

@@ -1,5 +1,5 @@
 "use strict";
-// Makes tables of the site sortable and filterable, and the page clearer. Without this script it reads the same.
+// Makes tables of the site sortable and filterable, and the page clearer. Without this script it has all that is there.
 const ROWS = (table) => Array.from(table.tBodies[0].rows);
 const CHOICE = (cell) => cell.dataset.choice ?? cell.textContent.trim();
 
@@ -69,6 +69,20 @@ function addFilters(table, titles) {
   filter(table, controls);
 }
 
+// On a narrow screen rows become cards, with titles before numbers, or before more than two entries beside the name.
+for (const table of document.querySelectorAll("main :is(table.sortable, table.table:not(.autosummary, .dataframe))")) {
+  const heads = Array.from(table.tHead?.rows[0].cells ?? []);
+  const titled = heads.length > 3 || heads.some((head) => head.matches(".number, .text-right"));
+  if (heads.length > 2 || table.matches(".sortable")) table.classList.add("cards");
+  table.classList.toggle("titled", titled);
+  if (titled) for (const row of ROWS(table)) heads.forEach((head, column) => { row.cells[column].dataset.title = head.textContent; });
+}
+
+// A wide figure is scrolled with the keyboard too.
+for (const box of document.querySelectorAll(".wide-figure")) {
+  if (box.scrollWidth > box.clientWidth) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
+}
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = Array.from(table.tHead.rows[0].cells);
   const titles = heads.map((head) => head.textContent.trim());
@@ -83,9 +97,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 // The name of a module breaks at its dots and underscores.
-document.querySelectorAll("h1").forEach(({ firstChild: text }) => {
+document.querySelectorAll("main :is(h1, h2)").forEach(({ firstChild: text }) => {
   if (text?.nodeType !== Node.TEXT_NODE) return;
-  const parts = text.textContent.split(/(?<=\w[._])(?=\w)/);
+  const parts = text.textContent.split(/(?<=[a-z\d][._])(?=[a-z])/i);
   text.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1));
 });
 

@@ -1,6 +1,5 @@
 """Tables of pages: their values, and the table as HTML, which can be sorted and filtered, or as Markdown."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -8,10 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+CODE = re.compile("`+([^`]+)`+")
 PLAIN = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 PIPE = "\\|"  # in a table of Markdown
 LONG = 12  # rows from which on a table has filters
-FEW = 3  # columns that a card shows without their titles, if they are words
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table that the page can sort and filter; its first column names its rows.
-
-    On a narrow screen rows become cards; of numbers, or of many columns, with titles.
-    """
+    """A table that the page can sort and filter; its first column names its rows."""
 
     identifier: str
     caption: str
@@ -55,9 +51,7 @@ class PageTable:
     @property
     def html(self) -> str:
         """As a block of HTML in a page of the site, whose script sorts it and, where it is long, filters it."""
-        filtered = len(self.rows) >= LONG
-        titled = len(self.columns) > FEW or any(column.numeric for column in self.columns)
-        kinds = ["sortable", *["filtered"] * filtered, *["titled"] * titled]
+        kinds = "sortable filtered" if len(self.rows) >= LONG else "sortable"
         heads = "".join(
             f'<th scope="col"{_attribute("class", "number" if column.numeric else "")}'
             f"{' data-choices' if column.choices else ''}>{escape(column.title)}</th>"
@@ -66,26 +60,21 @@ class PageTable:
         tags = ["th", *["td"] * (len(self.columns) - 1)]
         rows = "\n".join(f"<tr>{''.join(map(_cell, self.columns, row, tags))}</tr>" for row in self.rows)
         return (
-            f"{self._titles if titled else ''}"
             f'<div class="table" role="region" aria-label="{escape(self.caption)}" tabindex="0">\n'
-            f'<table id="{self.identifier}" class="{" ".join(kinds)}"><caption>{escape(self.caption)}</caption>\n'
+            f'<table id="{self.identifier}" class="{kinds}"><caption>{escape(self.caption)}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
         )
-
-    @property
-    def _titles(self) -> str:
-        """A style which puts the title of its column before each entry of a card."""
-        rules = "".join(
-            f"#{self.identifier} td:nth-child({place}) {{ --title: {json.dumps(column.title, ensure_ascii=False)} }}\n"
-            for place, column in enumerate(self.columns, 1)
-        )
-        return f"<style>\n{rules}</style>\n"
 
     @property
     def markdown(self) -> str:
         """As a table in Markdown."""
         rows = [[f"`{entry.text}`" if entry.kind == "code" else str(entry.text) for entry in row] for row in self.rows]
         return markdown_table([column.title for column in self.columns], rows)
+
+
+def with_code(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _cell(column: Column, entry: TableEntry, tag: str) -> str:

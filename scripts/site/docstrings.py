@@ -5,12 +5,21 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
 from experiments.config.compose import REPOSITORY
 from scripts.pages.text import runnable
 
 RULE = re.compile(r"-{3,}")
-CODE = re.compile(r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|^\*\*\w+\*\*$|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(
+    r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|(?<!\w)\*\*\w[^*]*\*\*(?!\w)|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL
+)
 MARK = re.compile(r"([*|\\]|_(?!\w))")  # what would begin emphasis, a substitution or a link
+ARRAY = re.compile(
+    r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?numpy\.(\w+)\]\]"
+)  # NDArray[float64], evaluated
+ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
 PROOF = re.compile(r"\b(?:bandits/(?:\w+/)*)?(\w+\.md)\b")
 
 
@@ -19,9 +28,23 @@ def process(app: Any, what: str, name: str, value: Any, options: Any, lines: lis
     lines[:] = runnable(in_rst(lines)).splitlines()
 
 
+def signed(
+    app: Any, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """A signature with types of arrays as they are written, and dots for a default that is a nameless function."""
+    return signature and _as_written(signature.replace("<function <lambda>>", "...")), returns and _as_written(returns)
+
+
+def _as_written(types: str) -> str:
+    return ARRAY.sub(r"NDArray[\1]", types.replace(ARRAY_LIKE, "ArrayLike"))
+
+
 def skipped(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """Methods that are made by a function, as those of numpy which `bandits.audit.planted` wraps, are not shown."""
-    return True if "<locals>" in getattr(value, "__qualname__", "") else None
+    """Not shown are methods that a function makes, as those of numpy which `bandits.audit.planted` wraps, and fields of
+    named tuples without a text of their own, which the signature has.
+    """
+    made = "<locals>" in getattr(value, "__qualname__", "") or (value.__doc__ or "").startswith("Alias for field")
+    return True if made else None
 
 
 def in_rst(lines: Sequence[str]) -> str:
@@ -50,7 +73,7 @@ def _is_code(made: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A text in which only code, bold headings and names of pages of theorems mean more than their signs."""
+    """A text in which only code, what is bold and names of pages of theorems mean more than their signs."""
     parts = CODE.split(text)
     parts[::2] = [PROOF.sub(_proof, MARK.sub(r"\\\1", part)) for part in parts[::2]]
     parts[1::2] = [part if part.startswith(("**", "::")) else f"\\ ``{part.strip('`')}``\\ " for part in parts[1::2]]

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from experiments.config.compose import REPOSITORY
 from scripts.pages.text import runnable
 
-LINK = re.compile(r"\[([^\[\]]*)\](\(|: )([^)\s#]+)(#[^)\s]*)?")  # [text](file#anchor, or [text]: file#anchor
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?")  # [text](file#anchor; [0, 1]: is no link
 NOWHERE = re.compile(r"\[([^\[\]]*)\]\(/(?:paper\.md|(?:bandits|conf|experiments|scripts|tests)(?:/\w+)*/?)\)")
 FENCE = re.compile(r"^(```+|~~~+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 
@@ -63,18 +63,18 @@ def linked(text: str, file: str) -> str:
     inside = [match.span() for match in FENCE.finditer(text)]
 
     def link(match: re.Match[str]) -> str:
-        shown, begin, target, anchor = match[1], match[2], match[3], match[4] or ""
+        shown, target, anchor = match[1], match[2], match[3] or ""
         if ":" in target or any(start <= match.start() < end for start, end in inside):
             return match[0]
         path = os.path.normpath(PurePosixPath(file).parent / target)
-        return f"[{shown}]{begin}/{path.removeprefix('docs/')}{anchor}"
+        return f"[{shown}](/{path.removeprefix('docs/')}{anchor}"
 
     return NOWHERE.sub(r"\1", LINK.sub(link, text))
 
 
 def files_linked(text: str) -> Iterator[Path]:
     """Files of the repository, none of them a page, that a text links as paths of the site."""
-    for _, _, target, _ in LINK.findall(text):
+    for _, target, _ in LINK.findall(text):
         if target.startswith("/") and not target.endswith(".md"):
             places = [folder / target[1:] for folder in (REPOSITORY / "docs", REPOSITORY)]
             yield from [file for file in places if file.is_file()][:1]

@@ -1,7 +1,7 @@
 """How the pulls of a suboptimal arm grow as its gap shrinks: fitted exponents, and those that the paper prints.
 
-    kind: rates
-    title: above the figure
+kind: rates
+title: above the figure
 
 As the gap shrinks, pulls grow in steps of a whole epoch, one step each time the gap is halved. The exponent is
 therefore the mean of log2(pulls at gap/2 / pulls at gap) over all such pairs of the grid, with Student's 95 % interval

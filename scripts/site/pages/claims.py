@@ -9,7 +9,7 @@ from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import counts_in_words
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
-from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.tables import Column, PageTable, TableEntry, with_code
 from scripts.pages.text import slug
 from scripts.site.page import Page
 
@@ -82,4 +82,6 @@ def _about(verdict: ClaimVerdict) -> Markup:
     whose = "Claim of ours" if verdict.ours else "Claim"
     lines = {whose: verdict.claim, "Where": verdict.where, "Evidence": verdict.evidence}
     lines |= {"Cause": verdict.cause, "Power": verdict.power, "Note": verdict.note}
-    return Markup("<br>").join(Markup("<b>{}</b>: {}").format(name, text) for name, text in lines.items() if text)
+    return Markup("<br>").join(
+        Markup("<b>{}</b>: {}").format(name, with_code(text)) for name, text in lines.items() if text
+    )

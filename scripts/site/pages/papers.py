@@ -1,11 +1,14 @@
 """A page for each paper: its figures, what is printed in their place, claims with their verdicts, and errata."""
 
+import io
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
+
+from PIL import Image
 
 from experiments.claims import Erratum
 from experiments.claims.verdicts import IN_WORDS
@@ -20,6 +23,7 @@ from scripts.exhibits.exhibit import Exhibit, Gap
 from scripts.pages.text import runnable, short_commit, slug
 from scripts.site.page import Beside, Page
 
+WIDE = 1200  # pixels, four inches in print: a wider picture is scrolled on a narrow screen
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
 INDEX = """# Papers
 
@@ -108,8 +112,10 @@ def paper_page(section: Section, claims: Sequence[ShownClaim], errata: Sequence[
 
 
 def literal(text: str) -> str:
-    """Plain text as Markdown in one line: no character has a meaning; commands are those of a clone."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", runnable(" ".join(text.split())))
+    """Plain text as Markdown in one line: only `code` has a meaning; commands are those of a clone."""
+    parts = re.split(r"(`[^`]+`)", runnable(" ".join(text.split())))
+    parts[::2] = [re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _index(made: Sequence[Section], claims: Sequence[ShownClaim], gap: Gap | None) -> str:
@@ -144,7 +150,9 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     parts += [_missing(exhibit.gap)] if exhibit.gap is not None else []
     if exhibit.picture is not None:
         options = f":alt: {' '.join(exhibit.picture.words.split())}\n:class: dark-light"
-        parts.append(f"```{{image}} {exhibit.name}.webp\n{options}\n```")
+        shown_picture = f"```{{image}} {exhibit.name}.webp\n{options}\n```"
+        wide = Image.open(io.BytesIO(exhibit.picture.content)).width > WIDE
+        parts.append(f":::{{div}} wide-figure\n{shown_picture}\n:::" if wide else shown_picture)
     if exhibit.printed is not None:
         differs = "\n".join(f"- {literal(text)}" for text in exhibit.printed.differs)
         here = f"\n\nHere:\n\n{differs}" if differs else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from bandits.learner import Learner
 from experiments.cells import KINDS, QUANTITIES
@@ -23,7 +23,7 @@ from experiments.config.build import build
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.overrides import PARTS
 from scripts.drawing.kinds import NAMES
-from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.tables import Column, PageTable, TableEntry, with_code
 from scripts.pages.text import comment_of
 from scripts.site.page import Page
 from scripts.tables import tables, title
@@ -31,7 +31,6 @@ from scripts.tables import tables, title
 ENTRY = re.compile(r"Entry point of `python -m ([\w.]+)`")
 TARGET = re.compile(r"^([a-z]+):.*?## (.*)$", re.MULTILINE)
 KEY = re.compile(r"^(\w+):(?:\s+(?!#)(.*?))?(?:\s+# (.*))?$")
-CODE = re.compile("`+([^`]+)`+")
 INDEX = """# Reference
 
 Each page is made from what it describes: docstrings, comments in `conf/`, the Makefile.
@@ -233,8 +232,7 @@ def _class_of(file: Path) -> type:
 
 def _first(value: object) -> Markup:
     """The first paragraph of a docstring, with its code as such."""
-    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
-    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
+    return with_code(" ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split()))
 
 
 def _choices(composer: Composer, group: str) -> Mapping[str, Path]:
@@ -259,7 +257,7 @@ def _profiles(composer: Composer) -> PageTable:
     rows = [
         [
             TableEntry(name, kind="code"),
-            TableEntry(comment_of(file.relative_to(REPOSITORY))),
+            TableEntry(with_code(comment_of(file.relative_to(REPOSITORY)))),
             TableEntry(_parameters(file)),
         ]
         for name, file in _choices(composer, "profile").items()
@@ -304,7 +302,9 @@ def _experiments(composer: Composer) -> PageTable:
         keys: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
         shown = comment_of(file.relative_to(REPOSITORY)) or (keys.get("printed") or {}).get("shows", "")
         shown = shown or (keys.get("figure") or {}).get("title", "")
-        rows.append([TableEntry(name, kind="code"), TableEntry(name.partition("/")[0]), TableEntry(str(shown))])
+        rows.append(
+            [TableEntry(name, kind="code"), TableEntry(name.partition("/")[0]), TableEntry(with_code(str(shown)))]
+        )
     columns = [Column("experiment"), Column("paper", choices=True), Column("shows")]
     return PageTable("experiments", "Experiments", columns, rows)
 

@@ -237,8 +237,9 @@ def test_bounds_of_an_audit_are_those_that_decide(tmp_path):
     assert rows[1][6:11] == ["1", "1", "ε", "∞", "3"]
 
 
-def test_no_sign_of_a_text_has_a_meaning_in_markdown():
+def test_no_sign_of_a_text_but_backticks_has_a_meaning_in_markdown():
     assert literal("a_b *c*\n- <i>d</i> 5 %") == r"a\_b \*c\* \- \<i\>d\<\/i\> 5 \%"
+    assert literal("see `a_b`: c_d") == r"see `a_b`\: c\_d"
 
 
 @pytest.mark.slow

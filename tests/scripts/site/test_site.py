@@ -159,6 +159,13 @@ def test_commands_run_as_they_are_shown(site):
     assert sum(".venv/bin/python -m" in text for text in texts.values()) > 40
 
 
+def test_the_api_has_no_text_of_python_itself(site):
+    """As that of bool for a property without a docstring, or of a field of a tuple; options keep their hyphens."""
+    texts = {file.name: re.sub(r"<[^>]*>", "", file.read_text()) for file in (site / "api").glob("*.html")}
+    other = re.compile(r"bool\(x\)|Built-in|Alias for field|&lt;function|_SupportsArray|[–—]\w+-dir")
+    assert {name: words for name, text in texts.items() if (words := other.findall(text))} == {}
+
+
 def test_every_exported_name_and_module_has_its_docstring(site):
     """The whole text, but for its marks."""
 
@@ -301,16 +308,57 @@ def test_search_finds_without_a_server(site, browser):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
-@pytest.mark.parametrize("page", ["privacy", "performance", "claims", "errata", "reference/policies"])
-def test_no_table_is_wider_than_a_narrow_screen(site, browser, page):
-    """Rows are cards there; a number has the title of its column before it."""
+def test_no_page_has_a_table_or_words_wider_than_a_narrow_screen(site, browser):
+    """Rows of tables are cards there; code and wide figures are scrolled in boxes of their own."""
+    wide = "[...document.querySelectorAll('.bd-article-container, .table, .pst-scrollable-table-container')].filter("
+    wide += (
+        "(box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className} ${box.textContent.slice(0, 80)}`)"
+    )
+    pages = [file for file in pages_of(site) if file.parent.name not in ("api", "explore")]
+    assert len(pages) > 80
+    lost = {}
+    for file in pages:
+        browser.open(file, 360)
+        if found := browser.run(wide):
+            lost[file.relative_to(site).as_posix()] = found
+    assert lost == {}
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("page", ["privacy", "performance", "atlas"])
+def test_a_card_has_the_title_of_a_column_before_its_entry(site, browser, page):
     browser.open(site / f"{page}.html", 360)
-    wide = "[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth)"
-    assert browser.run(f"{wide}.map((box) => box.ariaLabel)") == []
-    number = "document.querySelector('td.number:not(:empty)')"
+    number = "document.querySelector('table.titled td + :is(td.number, td:not(.text-left)):not(:empty)')"
     if browser.run(f"!!{number}"):
         title = browser.run(f"{number}.closest('table').rows[0].cells[{number}.cellIndex].textContent")
         assert title in browser.run(f"getComputedStyle({number}, '::before').content")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_a_wide_figure_is_scrolled_on_a_narrow_screen(site, browser):
+    """In its own box, with a line that says so; one that fits is not."""
+    browser.open(site / "papers" / "azize2023b.html", 360)
+    box = "document.querySelector('.wide-figure')"
+    assert browser.run(f"[{box}.clientWidth < 360, {box}.querySelector('img').clientWidth, {box}.tabIndex]") == [
+        True,
+        672,
+        0,
+    ]
+    assert "sideways" in browser.run(f"getComputedStyle({box}, '::before').content")
+    browser.open(site / "papers" / "azize2023b.html", 1280)
+    assert browser.run(f"[{box}.scrollWidth === {box}.clientWidth, {box}.tabIndex]") == [True, -1]
+    browser.open(site / "papers" / "sajed2019.html", 360)
+    assert not browser.run("document.querySelector('#fig-sajed2019-fig01 img').closest('.wide-figure')")
+
+
+def test_emphasis_is_of_words(site):
+    """No asterisk or underscore of a formula begins or ends it."""
+    texts = {file: file.read_text() for file in (site / "bandits").rglob("*.html")}
+    assert len(texts) > 20
+    odd = re.compile(r"[^\s(>“]<em>.{,40}|<em>\W.{,40}")
+    assert {file.name: marks for file, text in texts.items() if (marks := odd.findall(text))} == {}
 
 
 @pytest.mark.browser

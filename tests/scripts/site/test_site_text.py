@@ -1,15 +1,22 @@
 """How pages of the site are written: links, docstrings, tables, times; nothing here runs Sphinx."""
 
 import inspect
+import itertools
+import re
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
 from bandits.audit import planted
+from bandits.audit.gaussian_choices import Margin
 from experiments.audit.table import ROWS, stored_audits
 from experiments.claims import ClaimVerdict, Outcome
+from experiments.config.compose import REPOSITORY
 from experiments.config.papers import papers
 from scripts.pages.audits import audit_table, set_parameters
 from scripts.pages.performance import Measured, performance_page, read_measured, times
-from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
+from scripts.pages.tables import Column, PageTable, TableEntry, rank_of, with_code
 from scripts.site import docstrings
 from scripts.site.__main__ import kinds
 from scripts.site.page import Page, files_linked, linked
@@ -19,11 +26,11 @@ from scripts.site.pages import claims
 def test_links_by_hand():
     text = (
         "[a](b.md) [c](../conf/audits.yaml#x) ![d](e/f.png) [g](https://h.org) [i](#j) [k](../conf/policy/) "
-        "[l](../paper.md)\n```\n[m](n.md)\n```\n[o]: ../bandits/p.md\n"
+        "[l](../paper.md)\n```\n[m](n.md)\n```\n[p](../bandits/p.md), slopes in [0, 1]: sums\n"
     )
     assert linked(text, "docs/q.md") == (
         "[a](/b.md) [c](/conf/audits.yaml#x) ![d](/e/f.png) [g](https://h.org) [i](#j) k l\n```\n[m](n.md)\n```\n"
-        "[o]: /bandits/p.md\n"
+        "[p](/bandits/p.md), slopes in [0, 1]: sums\n"
     )
     assert linked("[a](../../docs/b.md) [c](../x.md)", "bandits/bounds/q.md") == "[a](/b.md) [c](/bandits/x.md)"
     assert Page("papers/x", "[a](../privacy.md) ![b](x/y.svg)").content == b"[a](/privacy.md) ![b](/papers/x/y.svg)"
@@ -34,7 +41,7 @@ def test_files_that_are_linked_come_along():
     assert [file.name for file in files_linked(text)] == ["audits.yaml", "fig01.png"]
 
 
-SAID = """Sum x_i*y of `a|b`, see guarantees.md.
+SAID = """Sum x_i*y of `a|b`, see guarantees.md. **Never twice.**
 
     run(x_)
 
@@ -44,7 +51,7 @@ n, m: how
     many.
 
 NO: not."""
-IN_RST = r"""Sum x_i\*y of \ ``a|b``\ , see :doc:`guarantees.md </bandits/guarantees>`.
+IN_RST = r"""Sum x_i\*y of \ ``a|b``\ , see :doc:`guarantees.md </bandits/guarantees>`. **Never twice.**
 
 ::
 
@@ -62,13 +69,32 @@ def test_a_docstring_by_hand():
     assert docstrings.in_rst(SAID.splitlines()) == IN_RST
 
 
+def test_no_line_of_a_theorem_begins_a_list_by_chance():
+    """As "+ 1" in a sum that goes on in the next line."""
+    marker = re.compile(r"[-+*] |\d+[.)] ")
+    for file in sorted((REPOSITORY / "bandits").rglob("*.md")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        pairs = itertools.pairwise(lines)
+        assert [line for before, line in pairs if marker.match(line) and before[:1].strip(" -+*`")] == [], file
+
+
+def test_types_in_a_signature_are_as_they_are_written():
+    array = "~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]]"
+    shown = docstrings.signed(None, "", "", None, None, f"(x: {array}, y=<function <lambda>>)", None)
+    assert shown == ("(x: NDArray[int64], y=...)", None)
+    assert docstrings.signed(None, "", "", None, None, None, array) == (None, "NDArray[int64]")
+    like = stringify_annotation(ArrayLike, "smart")
+    assert docstrings.signed(None, "", "", None, None, f"(x: {like})", None)[0] == "(x: ArrayLike)"
+
+
 def test_methods_of_others_are_skipped():
-    """Of numpy's generator, which `planted` wraps: their docstrings are in another form."""
+    """Of numpy's generator, which `planted` wraps: their docstrings are in another form; and fields with no text."""
     ours = [value for value in vars(planted).values() if getattr(value, "__module__", "") == planted.__name__]
     methods = [item for cls in filter(inspect.isclass, ours) for item in vars(cls).items()]
     hidden = {name for name, value in methods if docstrings.skipped(None, "", "", value, False, None)}
     assert {"laplace", "normal"} <= hidden
     assert docstrings.skipped(None, "", "", docstrings.process, False, None) is None
+    assert docstrings.skipped(None, "", "", Margin.rewards, False, None) is True
 
 
 def test_a_table_in_html_and_in_markdown():
@@ -83,12 +109,9 @@ def test_a_table_in_html_and_in_markdown():
     assert '<td data-rank="100000" class="number">10⁵</td>' in table.html
     assert '<th scope="row" data-choice="d">c</th><td class="number">2</td>' in table.html
     assert "\n\n" not in table.html, "an empty line would end the block of HTML"
-    assert '#mine td:nth-child(1) { --title: "policy" }\n#mine td:nth-child(2) { --title: "K" }\n' in table.html
-    assert 'class="sortable titled"' in table.html, "a short table has no filters"
-    words = PageTable("words", "Words", columns[:1], [row[:1] for row in rows])
-    assert 'class="sortable"' in words.html
-    assert "<style>" not in words.html, "a card of words needs no titles"
+    assert 'class="sortable"' in table.html, "a short table has no filters"
     assert table.markdown == "| policy | K |\n| --- | --- |\n| `a<b` | 10⁵ |\n| c | 2 |\n"
+    assert with_code("<a> of `x<y`") == "&lt;a&gt; of <code>x&lt;y</code>"
     assert [rank_of(text) for text in ("1,234", "−2", "x", "10⁵")] == [1234, -2, None, None]
 
 
