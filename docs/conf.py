@@ -14,7 +14,6 @@ extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.auto
 root_doc = "index"
 nitpicky = False
 default_role = "code"
-smartquotes_action = "qe"  # quotes and dots; two hyphens begin an option of a command
 nb_execution_mode = "cache"  # a notebook that did not change is not run again
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
