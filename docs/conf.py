@@ -22,6 +22,7 @@ myst_heading_anchors = 4
 myst_substitutions = performance.times(performance.read_measured())
 smartquotes = False  # of two hyphens in a text it would make a dash, as of an option
 autosummary_generate = False  # tables alone, no files
+autodoc_use_type_comments = False  # there are none, and looking for them takes time
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

@@ -96,6 +96,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages of the site about each other
         code = sphinx_build([*words, str(build / "sources"), str(build / "html")])  # a notebook writes beside it
+    gc.freeze()  # nor is it of use for what is left to do
     gc.enable()
     if code:
         sys.exit(code)
