@@ -384,7 +384,8 @@ def check_layout(browser, page, width, dark):
 # Elements beyond the sides of the window, but for what scrolls by itself and what only screen readers see.
 OUTSIDE = """
 Array.from(document.querySelectorAll("article *"))
-  .filter((element) => !element.closest("pre *, .wide-figure *, .visually-hidden, .headerlink") && element.getClientRects().length)
+  .filter((element) => !element.closest("pre *, .wide-figure *, .visually-hidden, .headerlink"))
+  .filter((element) => element.getClientRects().length)
   .map((element) => [element.outerHTML.slice(0, 100), element.getBoundingClientRect()])
   .filter(([, box]) => box.left < -1 || box.right > innerWidth + 1)
 """
