@@ -20,7 +20,6 @@ from experiments.config.plan import Plan, plan
 from experiments.errors import nearest
 from experiments.evidence.means import weighted_runs_of
 from experiments.store import NotStoredError, Store, copies_of_plan, stored_cells
-from experiments.store.place import Copy
 from experiments.store.stored import Cells, Stored
 
 Conditions = dict[str, Any]
@@ -161,11 +160,9 @@ def _kept(stored: Stored) -> Kept:
 
 
 def _weighted(store: Store, cell: Cell) -> Kept | None:
-    weighted = weighted_of(cell)
-    place = None if weighted is None else store.place(weighted, 1)
-    if weighted is None or place is None:
+    weighted, copy = weighted_of(cell), store.weighted_copy(cell)
+    if weighted is None or copy is None:
         return None
-    copy = Copy.at(place)
     return Kept(weighted, copy.replications, _checksum(copy.footer))
 
 

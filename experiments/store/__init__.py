@@ -112,6 +112,12 @@ class Store:
         weighted = weighted_of(cell)
         return None if weighted is None else self.read(weighted)
 
+    def weighted_copy(self, cell: Cell) -> Copy | None:
+        """Where the weighted runs of `cell` are stored, and their footer; None for none."""
+        weighted = weighted_of(cell)
+        place = None if weighted is None else self.place(weighted, 1)
+        return None if place is None else Copy.at(place)
+
     def write(self, stored: Stored) -> None:
         """Write `stored`, unless another process has written as many replications of the cell, or more.
 

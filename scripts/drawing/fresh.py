@@ -1,11 +1,11 @@
 """Which figures are up to date, so that only those are described whose inputs changed, and drawn that look different.
 
-The inputs of a figure are the `figure` of its experiment, its stored cells, the colours of policies, the user's files
-that its classes and bounds depend on, the code that describes it, and the versions of the libraries. That code is found
-by its imports, from the kinds of figures and the classes of the cells on. What is drawn is the `Drawing` that follows
-from the inputs, and the code that renders it, found in the same way. The file `.drawn.json` beside the figures is a
-cache: hashes of both for each figure, with what pages say of it, and for each command a hash of everything that it
-could depend on, so that a second call of the command need not even plan.
+The inputs of a figure are the `figure` of its experiment, its stored cells, the weighted runs on which their means
+rest, the colours of policies, the user's files that its classes and bounds depend on, the code that describes it, and
+the versions of the libraries. That code is found by its imports, from the kinds of figures and the classes of the cells
+on. What is drawn is the `Drawing` that follows from the inputs, and the code that renders it, found in the same way.
+The file `.drawn.json` beside the figures is a cache: hashes of both for each figure, with what pages say of it, and for
+each command a hash of everything that it could depend on, so that a second call of the command need not even plan.
 """
 
 import hashlib
@@ -145,10 +145,12 @@ def own_files_of(plan: "Plan") -> list[Path]:
 def digest_of_plan(plan: "Plan", places: Sequence["Place"]) -> str:
     """The hash of the inputs of a planned figure, see `digest_of_inputs`."""
     from experiments.config.papers import colours
+    from experiments.store import Store
 
-    figure, cells = _figure(plan), [request.cell for request in plan.requests]
+    figure, cells, store = _figure(plan), [request.cell for request in plan.requests], Store.of(plan)
     keys = [f"{request.cell.key} {request.replications}" for request in plan.requests]
-    how = [drawing_command(plan), _written(plan), renderer()]
+    weighted = [copy.footer.get("rows") for cell in cells if (copy := store.weighted_copy(cell))]  # their checksums
+    how = [drawing_command(plan), _written(plan), renderer(), weighted]
     more = [*how, colours(plan.composer.config_dirs), code(describing_files(figure, cells))]
     return digest_of_inputs(figure, keys, places, more, own_files_of(plan))
 

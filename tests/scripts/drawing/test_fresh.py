@@ -15,7 +15,7 @@ from experiments import intervals
 from experiments.config import papers
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.plan import plan
-from experiments.store import stored_cells
+from experiments.store import places_of_plan, stored_cells
 from experiments.store.place import Place
 from scripts import figures
 from scripts.drawing import fresh, imports, kinds, render
@@ -66,6 +66,18 @@ def test_a_result_that_changed_draws_it_again(draw, tmp_path):
     file.unlink()
     assert draw(replications=2) in (True, False)  # computed again: its footer has other seconds
     assert (tmp_path / "figures" / "sajed2019" / "fig01.png").exists()
+
+
+@pytest.mark.slow
+def test_weighted_runs_on_which_a_mean_rests_are_inputs(call, tmp_path):
+    words = ["instance=c1", "instance.arms=2", "policy=dp_klucb", "budget.epsilon=1", "horizon=1e9"]
+    words += [f"results_dir={tmp_path}", "published_dir=null"]
+    digests = []
+    for more in (["replications=1"], ["replications=1", "weighted=true"], ["replications=2", "weighted=true"]):
+        assert call(*words, *more, "runner.workers=1").code == 0
+        planned = plan([[*words, "replications=1"]], Composer())[0]
+        digests.append(fresh.digest_of_plan(planned, places_of_plan(planned)))
+    assert len(set(digests)) == 3
 
 
 @pytest.mark.slow
