@@ -13,6 +13,7 @@ from experiments.config.papers import papers
 from scripts import docs
 from scripts.docs import worst_failures
 from scripts.exhibits.claims import JudgedClaims
+from scripts.pages.tables import with_code
 from scripts.pages.text import slug
 from scripts.site.pages.claims import claims_page
 from scripts.site.pages.errata import errata_page
@@ -188,7 +189,7 @@ def test_the_page_of_claims_has_each_with_its_evidence(verdicts):
     for verdict in verdicts:
         assert f'id="claim-{verdict.id}"' in text
         for said in (verdict.claim, verdict.evidence, verdict.shown, verdict.power, verdict.note, verdict.where):
-            assert said in text, verdict.id
+            assert html.unescape(with_code(said)) in text, verdict.id
 
 
 def test_a_claim_fails_if_and_only_if_its_cause_is_said(verdicts):

@@ -137,6 +137,24 @@ def test_a_command_that_is_stopped_while_it_compiles(words, sent, later, tmp_pat
     assert line.startswith("interrupted; ")
 
 
+def test_what_an_interruption_left_half_made_ends_in_silence():
+    """As an object of llvmlite in whose constructor Ctrl-C came: it fails when Python removes it."""
+    script = (
+        "from experiments import process\n"
+        "from experiments.config.command_line import exit_on_user_error\n"
+        "process.COMMAND = True\n"
+        "class HalfMade:\n"
+        "    def __del__(self): self.never_set\n"
+        "def command():\n"
+        "    half = HalfMade()\n"
+        "    raise KeyboardInterrupt\n"
+        "exit_on_user_error(command)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert ended.returncode == 130
+    assert "Exception ignored" not in ended.stderr
+
+
 @pytest.mark.parametrize(("workers", "sent"), [(ONE, INT), (ONE, TERM), (TWO, TERM)])
 def test_a_command_that_is_stopped_in_a_compiled_loop(workers, sent, tmp_path):
     """A cell that was complete is stored."""
