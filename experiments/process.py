@@ -81,17 +81,13 @@ def stop(code: int) -> NoReturn:
     """End this process, also if a thread is in a compiled loop, whose machine code must not be freed before."""
     exec("")  # else Python ends itself with SIGINT if Ctrl-C came within another `exec`, as numba and dataclasses have
     if COMMAND:
-        sys.unraisablehook = _ignored  # an object whose making was interrupted may fail to be removed
-    if COMMAND and any(thread.name == SIMULATING for thread in threading.enumerate()):
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        sys.unraisablehook = lambda _: None  # an object whose making was interrupted may fail to be removed
+        if any(thread.name == SIMULATING for thread in threading.enumerate()):
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     sys.exit(code)
-
-
-def _ignored(error: object) -> None:
-    """An error that Python could only print."""
 
 
 def ending() -> None:

@@ -122,10 +122,11 @@ def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap
     calls = [delayed(made)(name, command) for name in alone]
     collecting = Collecting(command) if "papers" in names else None
     calls += collecting.calls if collecting else []
+    workers = 1 if len(calls) == 1 else command.workers
     every: list[Page | Beside | AsItIs | Gap] = []
     with (
         Progress("making pages", {"parts": len(calls)}) as progress,
-        closing(results(calls, command.workers, batch_size=1, return_as="generator_unordered")) as finished,
+        closing(results(calls, workers, batch_size=1, return_as="generator_unordered")) as finished,
     ):
         for part in finished:
             progress.after(part, parts=1)

@@ -16,9 +16,8 @@ CODE = re.compile(
     r"(^::\n\n(?: {4}[^\n]*\n?|\n)+|(?<!\w)\*\*\w[^*]*\*\*(?!\w)|``.+?``|`[^`]+`)", re.MULTILINE | re.DOTALL
 )
 MARK = re.compile(r"([*|\\]|_(?!\w))")  # what would begin emphasis, a substitution or a link
-ARRAY = re.compile(
-    r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?numpy\.(\w+)\]\]"
-)  # NDArray[float64], evaluated
+# NDArray[float64], evaluated
+ARRAY = re.compile(r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[~?numpy\.(\w+)\]\]")
 ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
 PROOF = re.compile(r"\b(?:bandits/(?:\w+/)*)?(\w+\.md)\b")
 

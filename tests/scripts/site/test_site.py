@@ -311,15 +311,14 @@ def test_search_finds_without_a_server(site, browser):
 def test_no_page_has_a_table_or_words_wider_than_a_narrow_screen(site, browser):
     """Rows of tables are cards there; code and wide figures are scrolled in boxes of their own."""
     wide = "[...document.querySelectorAll('.bd-article-container, .table, .pst-scrollable-table-container')].filter("
-    wide += (
-        "(box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className} ${box.textContent.slice(0, 80)}`)"
-    )
+    wide += "(box) => box.scrollWidth > box.clientWidth)"
+    shown = f"{wide}.map((box) => `${{box.className}} ${{box.textContent.slice(0, 80)}}`)"
     pages = [file for file in pages_of(site) if file.parent.name not in ("api", "explore")]
     assert len(pages) > 80
     lost = {}
     for file in pages:
         browser.open(file, 360)
-        if found := browser.run(wide):
+        if found := browser.run(shown):
             lost[file.relative_to(site).as_posix()] = found
     assert lost == {}
 
