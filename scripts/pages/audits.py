@@ -9,24 +9,24 @@ from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
 from experiments.audit.rows import AuditRow
 from scripts.drawing.numbers import whole
-from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, code, page_table
 
-COLUMNS = [
+COLUMNS: Columns = [
     Column("policy", choices=True),
-    Column("parameters"),
+    "parameters",
     Column("level", choices=True),
     Column("K", numeric=True),
     Column("T", numeric=True),
     Column("rewards", choices=True),
     Column("paper promises", numeric=True),
     Column("class promises", numeric=True),
-    Column("bounds on"),
+    "bounds on",
     Column("kept: at most", numeric=True),
     Column("shown: at least", numeric=True),
     Column("promise of the paper", choices=True),
     Column("promise of the class", choices=True),
     Column("slack", numeric=True),
-    Column("witness"),
+    "witness",
 ]
 PAGE = """# Privacy
 
@@ -68,7 +68,7 @@ methods and errors, are in `results/audit.parquet`.
 
 def audit_table(rows: Iterable[AuditRow]) -> PageTable:
     """The table of audits."""
-    return PageTable("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
+    return page_table("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
 
 
 def privacy_page(rows: Sequence[AuditRow], table: str) -> str:
@@ -134,24 +134,24 @@ def _scopes(rows: Sequence[AuditRow]) -> str:
     )
 
 
-def entries(row: AuditRow) -> list[TableEntry]:
+def entries(row: AuditRow) -> Entries:
     """The entries of a row, one for each of the `COLUMNS`."""
     bounds, kept, shown = row.deciding
     return [
-        TableEntry(row.policy, kind="code"),
-        TableEntry(set_parameters(row)),
-        TableEntry(row.level),
+        code(row.policy),
+        set_parameters(row),
+        row.level,
         *(TableEntry(whole(value), value) for value in (row.arms, row.horizon)),
-        TableEntry(" ".join(filter(None, [row.domain, row.convention]))),
+        " ".join(filter(None, [row.domain, row.convention])),
         _claimed(row.paper_epsilon, row.paper_delta),
         _claimed(row.epsilon_claimed, row.delta_claimed),
-        TableEntry(bounds),
+        bounds,
         _number(kept),
         _number(shown),
-        TableEntry(row.paper_verdict),
-        TableEntry(row.verdict),
+        row.paper_verdict,
+        row.verdict,
         _number(row.slack),
-        TableEntry(row.witness),
+        row.witness,
     ]
 
 

@@ -72,6 +72,25 @@ class PageTable:
         return markdown_table([column.title for column in self.columns], rows)
 
 
+Columns = list[Column | str]  # of `page_table`
+Entries = list[TableEntry | str]
+
+
+def page_table(identifier: str, caption: str, columns: Columns, rows: Iterable[Entries]) -> PageTable:
+    """A table; a column that is neither numeric nor a filter may be its title alone, and an entry its text."""
+    return PageTable(
+        identifier,
+        caption,
+        [column if isinstance(column, Column) else Column(column) for column in columns],
+        [[entry if isinstance(entry, TableEntry) else TableEntry(entry) for entry in row] for row in rows],
+    )
+
+
+def code(text: str) -> TableEntry:
+    """An entry that is code, such as a name that a command takes."""
+    return TableEntry(text, kind="code")
+
+
 def with_code(text: str) -> Markup:
     """A text in which what stands between backticks is code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))

@@ -9,7 +9,7 @@ from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import counts_in_words
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
-from scripts.pages.tables import Column, PageTable, TableEntry, with_code
+from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, page_table, with_code
 from scripts.pages.text import slug
 from scripts.site.page import Page
 
@@ -31,11 +31,7 @@ on a claim does not depend on which other claims are judged. The claims in a fol
 {family} for themselves. A power that is fitted to computed numbers involves no chance: its interval, at {family} for
 the claim, says how far the curve is from a power.
 """
-COLUMNS = [
-    Column("claim", choices=True),
-    Column("verdict", choices=True),
-    Column("what is claimed, and the evidence"),
-]
+COLUMNS: Columns = [Column("claim", choices=True), Column("verdict", choices=True), "what is claimed, and the evidence"]
 
 
 def pages_from(judged: Sequence[ClaimVerdict]) -> Iterator[Page]:
@@ -60,8 +56,8 @@ def claims_page(verdicts: Sequence[ClaimVerdict]) -> str:
 
 def claim_table(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     """A row for each claim; its paper and the outcome are what the table can be filtered by."""
-    rows = [[_named(verdict), _shown(verdict), TableEntry(_about(verdict))] for verdict in verdicts]
-    return PageTable("all-claims", "All claims", COLUMNS, rows)
+    rows: list[Entries] = [[_named(verdict), _shown(verdict), _about(verdict)] for verdict in verdicts]
+    return page_table("all-claims", "All claims", COLUMNS, rows)
 
 
 def _named(verdict: ClaimVerdict) -> TableEntry:

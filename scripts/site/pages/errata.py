@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from experiments.claims import Erratum, errata
 from experiments.config.papers import papers
-from scripts.pages.tables import Column, PageTable, TableEntry
+from scripts.pages.tables import Column, Columns, Entries, TableEntry, page_table
 from scripts.pages.text import slug
 from scripts.site.page import Page
 
@@ -18,7 +18,7 @@ of: harmless slip; omission (the statement is true, but something that a reader 
 right, constants change); statement falls (it is false as printed).
 
 """
-COLUMNS = [Column("erratum"), Column("paper", choices=True), Column("where"), Column("matters", choices=True)]
+COLUMNS: Columns = ["erratum", Column("paper", choices=True), "where", Column("matters", choices=True)]
 
 
 def pages() -> Iterator[Page]:
@@ -29,15 +29,15 @@ def pages() -> Iterator[Page]:
 def errata_page(several: Iterable[Erratum]) -> str:
     """The page: a table of all, each linked to its place on the page of its paper."""
     rows = [_row(erratum) for erratum in several]
-    return PAGE + PageTable("all-errata", "All errata", COLUMNS, rows).html
+    return PAGE + page_table("all-errata", "All errata", COLUMNS, rows).html
 
 
-def _row(erratum: Erratum) -> list[TableEntry]:
+def _row(erratum: Erratum) -> Entries:
     page = f"papers/{erratum.paper}.html"
     paper = papers()[erratum.paper].cited if erratum.paper in papers() else erratum.paper
     return [
-        TableEntry(Markup('<a href="{}#erratum-{}">{}</a>').format(page, slug(erratum.id), erratum.id)),
+        Markup('<a href="{}#erratum-{}">{}</a>').format(page, slug(erratum.id), erratum.id),
         TableEntry(Markup('<a href="{}#errata">{}</a>').format(page, paper), choice=paper),
-        TableEntry(erratum.where),
-        TableEntry(erratum.matters),
+        erratum.where,
+        erratum.matters,
     ]

@@ -23,7 +23,7 @@ from experiments.config.build import build
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.overrides import PARTS
 from scripts.drawing.kinds import NAMES
-from scripts.pages.tables import Column, PageTable, TableEntry, with_code
+from scripts.pages.tables import Column, Columns, Entries, PageTable, code, page_table, with_code
 from scripts.pages.text import comment_of
 from scripts.site.page import Page
 from scripts.tables import tables, title
@@ -178,8 +178,8 @@ def in_markdown(docstring: str) -> str:
 
 def _targets() -> PageTable:
     targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
-    rows = [[TableEntry(f"make {name}", kind="code"), TableEntry(text)] for name, text in targets]
-    return PageTable("targets", "Targets of make", [Column("target"), Column("what it does")], rows)
+    rows: list[Entries] = [[code(f"make {name}"), text] for name, text in targets]
+    return page_table("targets", "Targets of make", ["target", "what it does"], rows)
 
 
 def keys_in(file: Path) -> Iterator[tuple[str, str, str]]:
@@ -207,12 +207,8 @@ def _keys() -> str:
 
 
 def _key_table(file: Path, name: str, prefix: str) -> PageTable:
-    rows = [
-        [TableEntry(prefix + key, kind="code"), TableEntry(value, kind="code"), TableEntry(comment)]
-        for key, value, comment in keys_in(file)
-    ]
-    columns = [Column("key"), Column("unless set"), Column("what it is")]
-    return PageTable(f"keys-{name}", f"Keys of {file.name}", columns, rows)
+    rows: list[Entries] = [[code(prefix + key), code(value), comment] for key, value, comment in keys_in(file)]
+    return page_table(f"keys-{name}", f"Keys of {file.name}", ["key", "unless set", "what it is"], rows)
 
 
 def _parameters(file: Path) -> Markup:
@@ -240,35 +236,25 @@ def _choices(composer: Composer, group: str) -> Mapping[str, Path]:
 
 
 def _instances(composer: Composer) -> PageTable:
-    rows = [
-        [
-            TableEntry(name, kind="code"),
-            TableEntry(_first(_class_of(file))),
-            TableEntry(_parameters(file)),
-            TableEntry(str(getattr(_class_of(file), "citation", ""))),
-        ]
+    rows: list[Entries] = [
+        [code(name), _first(of), _parameters(file), getattr(of, "citation", "")]
         for name, file in _choices(composer, "instance").items()
+        for of in [_class_of(file)]
     ]
-    columns = [Column("instance"), Column("what it is"), Column("parameters"), Column("from")]
-    return PageTable("instances", "Instances", columns, rows)
+    return page_table("instances", "Instances", ["instance", "what it is", "parameters", "from"], rows)
 
 
 def _profiles(composer: Composer) -> PageTable:
-    rows = [
-        [
-            TableEntry(name, kind="code"),
-            TableEntry(with_code(comment_of(file.relative_to(REPOSITORY)))),
-            TableEntry(_parameters(file)),
-        ]
+    rows: list[Entries] = [
+        [code(name), with_code(comment_of(file.relative_to(REPOSITORY))), _parameters(file)]
         for name, file in _choices(composer, "profile").items()
     ]
-    columns = [Column("profile"), Column("gaps"), Column("parameters")]
-    return PageTable("profiles", "Gap profiles", columns, rows)
+    return page_table("profiles", "Gap profiles", ["profile", "gaps", "parameters"], rows)
 
 
 def policy_table(composer: Composer) -> PageTable:
     """Every policy with its promise, built as the command line builds it."""
-    rows = []
+    rows: list[Entries] = []
     for name, file in _choices(composer, "policy").items():
         keys = [key for key, _, _ in keys_in(file)]
         budget = "approximate" if "delta" in keys else "zcdp" if "rho" in keys else "pure"
@@ -276,37 +262,22 @@ def policy_table(composer: Composer) -> PageTable:
         files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
         policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
         promise = f"{policy.guarantee.scope}{', δ' if 'delta' in keys else ', ρ' if 'rho' in keys else ''}"
-        rows.append(
-            [
-                TableEntry(Markup('<code id="policy-{0}">{0}</code><br>{1}').format(name, policy.label)),
-                TableEntry(promise),
-                TableEntry(_first(type(policy))),
-                TableEntry(_parameters(file)),
-                TableEntry(policy.citation),
-            ]
-        )
-    columns = [
-        Column("policy"),
-        Column("scope", choices=True),
-        Column("what it does"),
-        Column("parameters"),
-        Column("from"),
-    ]
-    return PageTable("policies", "Policies", columns, rows)
+        named = Markup('<code id="policy-{0}">{0}</code><br>{1}').format(name, policy.label)
+        rows.append([named, promise, _first(type(policy)), _parameters(file), policy.citation])
+    columns: Columns = ["policy", Column("scope", choices=True), "what it does", "parameters", "from"]
+    return page_table("policies", "Policies", columns, rows)
 
 
 def _experiments(composer: Composer) -> PageTable:
-    rows = []
+    rows: list[Entries] = []
     for name in composer.choices("experiment"):
         file = CONF / "experiment" / f"{name}.yaml"
         keys: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
         shown = comment_of(file.relative_to(REPOSITORY)) or (keys.get("printed") or {}).get("shows", "")
         shown = shown or (keys.get("figure") or {}).get("title", "")
-        rows.append(
-            [TableEntry(name, kind="code"), TableEntry(name.partition("/")[0]), TableEntry(with_code(str(shown)))]
-        )
-    columns = [Column("experiment"), Column("paper", choices=True), Column("shows")]
-    return PageTable("experiments", "Experiments", columns, rows)
+        rows.append([code(name), name.partition("/")[0], with_code(str(shown))])
+    columns: Columns = ["experiment", Column("paper", choices=True), "shows"]
+    return page_table("experiments", "Experiments", columns, rows)
 
 
 def _kind(name: str) -> str:
@@ -317,31 +288,21 @@ def _kind(name: str) -> str:
 
 
 def _tables() -> PageTable:
-    rows = [
-        [
-            TableEntry(name, kind="code"),
-            TableEntry("any experiment" if "/" not in name else name.partition("/")[0]),
-            TableEntry(title(table)),
-        ]
+    rows: list[Entries] = [
+        [code(name), name.partition("/")[0] if "/" in name else "any experiment", title(table)]
         for name, table in tables().items()
     ]
-    columns = [Column("table"), Column("about", choices=True), Column("shows")]
-    return PageTable("tables", "Tables", columns, rows)
+    return page_table("tables", "Tables", ["table", Column("about", choices=True), "shows"], rows)
 
 
 def _quantities() -> PageTable:
-    rows = [
-        [
-            TableEntry(word, kind="code"),
-            TableEntry(label),
-            TableEntry(", ".join(name for name, kind in KINDS.items() if word in kind.quantities)),
-        ]
+    rows: list[Entries] = [
+        [code(word), label, ", ".join(name for name, kind in KINDS.items() if word in kind.quantities)]
         for word, label in QUANTITIES.items()
     ]
-    columns = [Column("quantity"), Column("on an axis"), Column("recorded of")]
-    return PageTable("quantities", "Quantities", columns, rows)
+    return page_table("quantities", "Quantities", ["quantity", "on an axis", "recorded of"], rows)
 
 
 def _forms() -> PageTable:
-    rows = [[TableEntry(test, kind="code"), TableEntry(_first(form))] for test, form in FORMS.items()]
-    return PageTable("tests", "Tests of claims", [Column("test"), Column("what it judges")], rows)
+    rows: list[Entries] = [[code(test), _first(form)] for test, form in FORMS.items()]
+    return page_table("tests", "Tests of claims", ["test", "what it judges"], rows)
