@@ -13,10 +13,12 @@ from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import REPOSITORY
 from scripts.bench import sweeps
 from scripts.bench.again import SHORT, Share, cell_costs, shares
+from scripts.bench.beside_c import ARMS, C_STEPS, BesideC, beside_c
+from scripts.bench.beside_c import HORIZONS as C_HORIZONS
 from scripts.bench.computations import Cost, computations, own_peak, timed_commands
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
-from scripts.bench.libraries import OURS, STEPS, Rival, rivals
+from scripts.bench.libraries import OURS, OURSELVES, STEPS, Rival, rivals
 from scripts.bench.timing import this_machine
 from scripts.pages.performance import FILE, Measured, write_measured
 from scripts.pages.tables import markdown_table
@@ -41,6 +43,7 @@ def measure_all() -> Measured:
         "patience": PATIENCE,
         "python_steps": PYTHON_STEPS,
         "plain_horizon": PLAIN_HORIZON,
+        "c_steps": C_STEPS,
         "ours": OURS,
         "steps": STEPS,
     }
@@ -59,6 +62,7 @@ def _tables() -> Iterator[tuple[str, list[list[str]]]]:
     yield "again_papers", _again("paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")])
     yield "again_policies", _again("policy", policies[:DEAREST])
     yield "policies", _speeds(list(speeds()))
+    yield "beside_c", _beside_c(list(beside_c()))
     yield "libraries", _rivals(list(rivals()))
     yield "costs", _costs([*computations(), *timed_commands()])
     yield "journals", _journals(list(openings()))
@@ -91,15 +95,33 @@ def _speeds(speeds: Sequence[Speed]) -> list[list[str]]:
     return [[*head, "× Python", "× plain loop"], *rows]
 
 
-def _rivals(rivals: Sequence[Rival]) -> list[list[str]]:
+def _beside_c(measured: Sequence[BesideC]) -> list[list[str]]:
+    horizons = [f"10^{math.log10(horizon):.0f}" for horizon in C_HORIZONS]
     rows = [
         [
-            one.library,
-            *([one.problem, NONE] if one.problem else [_three(1e9 * one.ucb1), _three(1e9 * one.thompson)]),
+            one.policy,
+            f"{one.arms:,}",
+            *(_three(1e9 * one.here.get(horizon, math.nan)) for horizon in C_HORIZONS),
+            _three(1e9 * one.c),
+            *(_three(one.ratio(horizon)) for horizon in C_HORIZONS),
         ]
-        for one in rivals
+        for one in measured
     ]
-    return [["library", "UCB1", "Thompson sampling"], *rows]
+    return [["policy", "arms", *horizons, "C", *(f"C / {horizon}" for horizon in horizons)], *rows]
+
+
+def _rivals(rivals: Sequence[Rival]) -> list[list[str]]:
+    ours = {rival.policy: rival.seconds for rival in rivals if rival.library == OURSELVES}
+    rows = []
+    for rival in rivals:
+        steps = [rival.seconds.get(arms, math.nan) for arms in ARMS]
+        ratios = [
+            step / ours[rival.policy][arms] if rival.policy else step for arms, step in zip(ARMS, steps, strict=True)
+        ]
+        named = [rival.library, rival.policy or rival.problem]
+        rows.append([*named, *(_three(1e9 * step) for step in steps), *map(_three, ratios)])
+    counts = [f"{arms:,} arms" for arms in ARMS]
+    return [["library", "policy", *counts, *(f"÷ here, {count}" for count in counts)], *rows]
 
 
 def _costs(paid: Sequence[Cost]) -> list[list[str]]:

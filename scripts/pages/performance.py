@@ -52,9 +52,18 @@ search for the best arm, T is the most samples that are allowed.
 
 {policies}
 
+## Beside a loop in C
+
+Nanoseconds of a step on C1 over horizons from 10^4 to 10^10, and of a plain loop in C over {c_steps:,} steps
+(`scripts/bench/plain.c`, compiled with `-O3`), which compares all arms at every step. The last columns say how many
+times as long a step takes in C. A dash: it takes too long, or there is no compiler.
+
+{beside_c}
+
 ## Other libraries
 
-Nanoseconds of a step on C1 with five arms: here over {ours:,} steps, elsewhere over {steps:,} at most.
+Nanoseconds of a step on C1: here over {ours:,} steps, elsewhere over {steps:,} at most; the last columns say how many
+times as long a step takes there.
 
 {libraries}
 
@@ -77,6 +86,7 @@ CAPTIONS = {
     "again_papers": "Time to simulate again, by paper",
     "again_policies": "Time to simulate again, by policy",
     "policies": "Speed of policies",
+    "beside_c": "Speed beside a loop in C",
     "libraries": "Speed of other libraries",
     "costs": "Time of computations and commands",
     "journals": "Time to open a journal",

@@ -14,15 +14,19 @@ from bandits.policies.lazy import LazyDPTS
 from bandits.policies.perturbed_leader import DPFTPLGauss
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
+from bandits.seeds import stream
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.papers import papers
 from experiments.config.plan import merge, plan
 from experiments.store import Store
 from scripts.bench import __main__ as page
-from scripts.bench import again, computations, guard, journals, kernels, libraries, sweeps, timing
+from scripts.bench import again, beside_c, computations, guard, journals, kernels, libraries, sweeps, timing
+from scripts.bench.beside_c import BesideC
 from scripts.bench.kernels import Speed, cell_of_policy
 from scripts.bench.libraries import Rival
 from scripts.bench.plain import plain_loop
+from tests.bandits.two_samples import assert_same_law_of
+from tests.plain_loops.steps import index_steps
 
 SPEED = Speed("mine", "c1", {10**4: 0.001, 10**6: 0.004, 10**10: 0.04}, plain=0.1, python=2e-6)
 
@@ -39,8 +43,72 @@ def test_slope_and_ratios_by_hand():
 
 def test_rows_of_the_page():
     assert " ".join(page._speeds([SPEED])[-1]) == "`mine` c1 1 – 4 – 40 – 0.25 4 500 25"
-    rivals = page._rivals([Rival("a 1.0", 100, 1e-8, 2.5e-7), Rival("b", problem="not installed")])
-    assert rivals[1:] == [["a 1.0", "10", "250"], ["b", "not installed", "–"]]
+
+
+def test_rows_of_libraries_have_the_time_of_a_step_and_how_many_times_ours_it_is(monkeypatch):
+    monkeypatch.setattr(page, "ARMS", (2, 1_000))
+    ours = Rival(libraries.OURSELVES, "UCB1", {2: 1e-8, 1_000: 4e-8})
+    there = Rival("a 1.0", "UCB1", {2: 2.5e-7, 1_000: 1e-6})
+    assert page._rivals([ours, there, Rival("b", problem="not installed")]) == [
+        ["library", "policy", "2 arms", "1,000 arms", "÷ here, 2 arms", "÷ here, 1,000 arms"],
+        [libraries.OURSELVES, "UCB1", "10", "40", "1", "1"],
+        ["a 1.0", "UCB1", "250", "1,000", "25", "25"],
+        ["b", "not installed", "–", "–", "–", "–"],
+    ]
+
+
+def test_rows_beside_c(monkeypatch):
+    monkeypatch.setattr(page, "C_HORIZONS", (10**4, 10**6))
+    slow, without = BesideC("UCB1", 1_000, {10**4: 5e-9}, 2e-8), BesideC("UCB1", 2, {10**4: 1e-9}, math.nan)
+    assert page._beside_c([slow, without]) == [
+        ["policy", "arms", "10^4", "10^6", "C", "C / 10^4", "C / 10^6"],
+        ["UCB1", "1,000", "5", "–", "20", "4", "–"],
+        ["UCB1", "2", "1", "–", "–", "–", "–"],
+    ]
+
+
+@pytest.fixture(scope="module")
+def loop_in_c(tmp_path_factory):
+    loop = beside_c.c_loop(tmp_path_factory.mktemp("c"))
+    if loop is None:
+        pytest.skip("no C compiler")
+    return loop
+
+
+@pytest.mark.parametrize(("bonus", "scale"), [(0.0, 0.0), (20.0, 5.0)], ids=["UCB1", "DP-UCB"])
+def test_the_loop_in_c_has_the_law_of_the_plain_loop(loop_in_c, bonus, scale, failure):
+    means, horizon = np.array([0.5, 0.8, 0.7]), 300
+
+    def draw(run):
+        plain = index_steps(means, horizon, np.array([horizon]), bonus, scale, 9, stream("c", run))[-1]
+        return plain, loop_in_c(means, horizon, bonus, scale, run)
+
+    assert_same_law_of(draw, 20_000, failure)
+
+
+def test_the_loop_in_c_is_measured_beside_ours(monkeypatch):
+    """A run here lasts 1 s, then 30 s, too long for a third horizon; a run in C over 10^6 steps lasts 4 s."""
+    times = iter([4.0, 1.0, 30.0])
+
+    def seconds(action):
+        action(0)
+        return next(times)
+
+    monkeypatch.setattr(beside_c, "seconds", seconds)
+    monkeypatch.setattr(beside_c, "c_loop", lambda folder: MagicMock())
+    monkeypatch.setattr(beside_c, "POLICIES", (DPUCB(1.0),))
+    monkeypatch.setattr(beside_c, "ARMS", (3,))
+    monkeypatch.setattr(beside_c, "HORIZONS", (100, 200, 400))
+    (one,) = beside_c.beside_c()
+    assert (one.policy, one.arms, one.here, one.c) == ("DP-UCB", 3, {100: 0.01, 200: 0.15}, 4e-6)
+    assert one.ratio(100) == pytest.approx(4e-4)
+    assert math.isnan(one.ratio(400))
+
+
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
+def test_without_a_compiler_nothing_is_measured_in_c(compiler, monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", compiler)
+    assert beside_c.c_loop(tmp_path) is None
 
 
 def test_a_cell_of_a_policy_is_on_the_first_instance_that_it_accepts():
@@ -196,6 +264,8 @@ def test_libraries_are_measured_by_step(clock, monkeypatch):
     monkeypatch.setattr(libraries, "seconds", seconds)
     monkeypatch.setattr(libraries, "STEPS", 200)
     monkeypatch.setattr(libraries, "OURS", 1_000)
+    monkeypatch.setattr(libraries, "ARMS", (5,))
+    monkeypatch.setattr(libraries, "LONG", 30.0)
     monkeypatch.setattr(libraries, "version", lambda name: "1.2")
     policies = MagicMock()
     policies.UCB.return_value.choice.return_value = policies.Thompson.return_value.choice.return_value = 2
@@ -205,18 +275,24 @@ def test_libraries_are_measured_by_step(clock, monkeypatch):
     modules = {"pymab": pymab, "pymab.policies.ucb": pymab, "pymab.policies.thompson_sampling": pymab}
     for name, module in {**modules, "mabwiser.mab": mab, "SMPyBandits.Policies": policies}.items():
         monkeypatch.setitem(sys.modules, name, module)
-    assert list(libraries.rivals()) == [
-        Rival("this repository", 1_000, 0.004, 0.004),
-        Rival("pymab 1.2", 200, 0.02, 0.02),
-        Rival("mabwiser 1.2", 200, 0.1, 0.3),  # 1 s and 3 s over a twentieth of the steps
-        Rival("SMPyBandits 1.2", 200, 5 / 200, 7 / 200),
+    ucb1, thompson = (policy.label for policy in libraries.POLICIES)
+    found = list(libraries.rivals())
+    assert found[:4] == [
+        *(Rival(name, policy, {5: 4.0 / 1_000}) for name in ["this repository"] for policy in (ucb1, thompson)),
+        *(Rival("pymab 1.2", policy, {5: 0.02}) for policy in (ucb1, thompson)),
     ]
-    assert mab.MAB.return_value.partial_fit.call_count == 2 * 10
-    assert policies.UCB.return_value.getReward.call_count == 200
+    # The clock shows 0, 1, 3, ..., 36, more than 30 s later, after seven steps, and 45 when the time is taken; then 55
+    # at the beginning, 66, 78 and 91, after two steps.
+    assert [(rival.library, rival.policy) for rival in found[4:6]] == [
+        ("mabwiser 1.2", ucb1),
+        ("mabwiser 1.2", thompson),
+    ]
+    assert [rival.seconds[5] for rival in found[4:6]] == [45 / 7, (105 - 55) / 2]
+    assert mab.MAB.return_value.partial_fit.call_count == 5 + 7 + 5 + 2, "the first, one for each arm, are not timed"
+    assert policies.UCB.return_value.getReward.call_count > 5
     assert pymab.ExperimentConfig.call_args.kwargs["horizon"] == 200
     pymab.Experiment.side_effect = ValueError("too new (/home/me)")
-    failed = list(libraries.rivals())[1]
-    assert repr(failed) == repr(Rival("pymab 1.2", problem="ValueError: too new"))  # from Python 3.13 on nan != nan
+    assert list(libraries.rivals())[2] == Rival("pymab 1.2", problem="ValueError: too new")
 
 
 def test_policies_are_measured_until_one_takes_long(monkeypatch):
