@@ -53,6 +53,8 @@ def main() -> None:
     """Entry point of `python -m experiments.claims`."""
     file, sys.argv[1:] = file_given("csv", sys.argv[1:])
     command = read_command_line("judge")
+    if not command.jobs:
+        return
     strict, accept = (flag(command.config, key) for key in ("strict", "accept"))
     if (strict or accept) and command.config_dirs:
         raise UserError("--config-dir: strict=true and accept=true are about the claims of this repository alone")

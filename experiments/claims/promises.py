@@ -10,6 +10,7 @@ import numpy as np
 from bandits import ParameterError
 from bandits.parameters import require
 from experiments import intervals
+from experiments.audit.rows import NO_VERDICT, AuditRow
 from experiments.audit.table import picked
 from experiments.cells import QUANTITIES, Values
 from experiments.claims.checks import ROUNDING
@@ -24,7 +25,7 @@ from experiments.claims.results import (
     values_for_mean,
     values_of,
 )
-from experiments.claims.settings import Range, Setting
+from experiments.claims.settings import ANYTHING, Range, Setting
 from experiments.errors import nearest
 from experiments.intervals import Interval
 from experiments.store.stored import Stored, require_quantity
@@ -288,7 +289,8 @@ class Audited(Form):
     """Rows of the table of audits (`make audit`): the loss is at most what the paper promises, times `at_most`.
 
     `rows` are conditions on `AuditRow.columns`. Each row that meets them is a setting, whose interval goes from the
-    lower bound on the loss (shown) to the upper bound (kept). A claim about rows that are not there cannot be judged.
+    lower bound on the loss (shown) to the upper bound (kept). A row without a verdict, as of steps within which nothing
+    depends on rewards, could not fail and says nothing. A claim about rows that are not there cannot be judged.
     """
 
     test: ClassVar[str] = "audit"
@@ -310,10 +312,13 @@ class Audited(Form):
         keys = dict.fromkeys(["policy", "level", "arms", "horizon", "epsilon"])
         keys |= dict.fromkeys(name for name in columns[0] if len({str(row.get(name)) for row in columns}) > 1)
         where = [{name: row[name] for name in keys if row.get(name) is not None} for row in columns]
-        return [self._setting(labels, *row.share) for labels, row in zip(where, rows, strict=True)]
+        return [self._setting(labels, row) for labels, row in zip(where, rows, strict=True)]
 
-    def _setting(self, where: Labels, shown: float, kept: float) -> Setting:
-        return Setting(where, Interval(kept, min(shown, kept), kept), at_most=self.at_most * (1 + ROUNDING))
+    def _setting(self, where: Labels, row: AuditRow) -> Setting:
+        shown, kept = row.share
+        possible = Range(kept, kept) if row.paper_verdict == NO_VERDICT else ANYTHING  # it could not have failed
+        interval = Interval(kept, min(shown, kept), kept)
+        return Setting(where, interval, at_most=self.at_most * (1 + ROUNDING), possible=possible)
 
 
 @dataclass(frozen=True)

@@ -338,7 +338,9 @@ def test_an_unknown_claim_is_one_line(call, arguments, named):
 def test_help_lists_no_claims_as_choices(call, tmp_path):
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "my_policy.yaml").touch()
-    choices = call("--config-dir", tmp_path, "--help").out.partition("== Choices ==")[2]
+    helped = call("--config-dir", tmp_path, "--help", main=__main__.main)
+    assert (helped.code, helped.err) == (0, "")
+    choices = helped.out.partition("== Choices ==")[2]
     assert re.findall(r"^([a-z]+):", choices, flags=re.MULTILINE) == list(GROUPS)
     assert "my_policy" in choices
 

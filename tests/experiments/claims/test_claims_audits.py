@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from bandits import ParameterError
-from experiments.audit.rows import AUDIT_KEYS, audit
+from experiments.audit.rows import AUDIT_KEYS, NO_VERDICT, audit
 from experiments.audit.table import ROWS, picked, store, stored_audits
 from experiments.config.compose import CONF, Composer
 from experiments.errors import UserError
@@ -57,6 +57,16 @@ def test_bounds_apart_leave_a_claim_open(tmp_path, rows):
     row = dataclasses.replace(rows[0], epsilon_shown=0.5, epsilon_kept=2.0)
     store([row], tmp_path / "audit.parquet")
     assert outcome(tmp_path, [], test="audit", rows={"policy": "dp_se"}) == "undecided"
+
+
+def test_an_audit_without_a_verdict_decides_no_claim(tmp_path, rows):
+    blind = dataclasses.replace(rows[0], epsilon_shown=0.0, epsilon_kept=0.0, paper_verdict=NO_VERDICT)
+    store([blind], tmp_path / "audit.parquet")
+    assert outcome(tmp_path, [], test="audit", rows={"policy": "dp_se"}) == "vacuous here"
+    store([blind, rows[1]], tmp_path / "audit.parquet")
+    judged = verdict(tmp_path, [], test="audit", rows={"policy": "dp_se"})
+    assert (judged.outcome, list(judged.table.result)) == ("holds", ["vacuous", "passes"])
+    assert judged.evidence.count("1 setting")
 
 
 def test_shares_of_a_promise_with_delta(rows):
