@@ -1,8 +1,10 @@
 """Every wrong input ends in one line that names the key, exit code 2, and stored results untouched."""
 
 import re
+import runpy
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -12,6 +14,7 @@ from experiments.library import running
 from scripts import check_figures, figures
 from scripts.explore import __main__ as explore
 from scripts.site import __main__ as site
+from scripts.site.pages.reference import documented_commands
 from tests import forked
 from tests.waiting import besides
 
@@ -304,3 +307,12 @@ def python(folder, *words):
     run = forked.python(words, folder)
     assert (run.returncode, besides(run.stderr)) == (0, ""), f"{' '.join(words)}: {run.stderr}"
     return run.stdout
+
+
+@pytest.mark.parametrize("name", documented_commands())
+def test_every_command_answers_help_and_says_nothing_else(call, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # another test has imported the module
+        answered = call("--help", main=lambda: runpy.run_module(name, run_name="__main__"))
+    assert (answered.code, answered.err) == (0, "")
+    assert answered.out
