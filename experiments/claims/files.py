@@ -125,7 +125,7 @@ class _Entry:
         return UserError(f"{self.file}: {self.name}: {key}: {problem}")
 
     def build(self, form: type[Any], keys: Mapping[str, Any], beside: Iterable[str] = ()) -> Any:
-        """The dataclass `of` from `keys`; `beside` are further ones that an entry may have. Raises `UserError`."""
+        """The dataclass `form` from `keys`; `beside` are further ones that an entry may have. Raises `UserError`."""
         return read(form, keys, self.error, beside)
 
 

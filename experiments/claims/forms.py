@@ -198,7 +198,7 @@ def _ratio_of_means(top: Stored, bottom: Stored, quantity: str, error: float) ->
 def _compared(
     where: Labels, top: Stored, bottom: Stored, quantity: str, error: float, allowed: tuple[float, float]
 ) -> Setting:
-    """The setting that compares the ratio of two cells with the limits `asked`."""
+    """The setting that compares the ratio of two cells with the limits that are `allowed`."""
     setting = of_ratio(where, _ratio_of_means(top, bottom, quantity, error), *allowed)
     return replace(setting, same=the_same([top, bottom], quantity))
 

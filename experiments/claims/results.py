@@ -207,13 +207,13 @@ def groups(cells: Cells, by: Sequence[str]) -> dict[tuple[Any, ...], Cells]:
 
 def apart(cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any] | None = None) -> None:
     """Raise `ParameterError` unless the `values` of all cells differ; `shown` are their values in the message."""
-    for value, cell, other in _twins(cells, values, shown or values):
+    for value, cell, other in _duplicates(cells, values, shown or values):
         first, second = cell.columns, other.columns
         more = [name for name in first if str(first[name]) != str(second.get(name))]
         raise ParameterError("by", f"does not distinguish several cells at {value}; they differ in {', '.join(more)}")
 
 
-def _twins(
+def _duplicates(
     cells: Sequence[Stored], values: Sequence[Any], shown: Sequence[Any]
 ) -> Iterable[tuple[Any, Stored, Stored]]:
     seen: dict[Any, Stored] = {}

@@ -219,12 +219,12 @@ def entitled(cells: Cells, guarantee: Guarantee) -> Cells:
     """The cells whose guarantee implies this one, of each policy only those with the largest such epsilon."""
     able = cells.only(lambda stored: stored.cell.guarantee.implies(guarantee))
     families = able.grouped(_without_budget).values()
-    return Cells.of(_most_spending(kin) for kin in families)
+    return Cells.of(_most_spending(family) for family in families)
 
 
-def _most_spending(kin: Cells) -> Cells:
-    largest = max(map(_epsilon, kin))
-    return kin.only(lambda stored: _epsilon(stored) == largest)
+def _most_spending(family: Cells) -> Cells:
+    largest = max(map(_epsilon, family))
+    return family.only(lambda stored: _epsilon(stored) == largest)
 
 
 def _epsilon(stored: Stored) -> float:

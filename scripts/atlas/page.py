@@ -226,15 +226,15 @@ def _by_policy(entries: Sequence[Priced], shown: Callable[[Sequence[Priced]], st
 
     Promises whose policies have the same budgets share a table.
     """
-    kin: dict[tuple[float, ...], list[Trust]] = {}
+    sharing: dict[tuple[float, ...], list[Trust]] = {}
     for trust in _trusts(entries):
-        kin.setdefault(tuple(sorted({entry.budget for entry in _of(entries, trust)})), []).append(trust)
+        sharing.setdefault(tuple(sorted({entry.budget for entry in _of(entries, trust)})), []).append(trust)
     return "\n".join(
         markdown_table(
             ["policy", "promise", *(f"ε = {parameter(budget)}" for budget in budgets)],
             [row for trust in trusts for row in _rows(trust, _of(entries, trust), budgets, shown)],
         )
-        for budgets, trusts in kin.items()
+        for budgets, trusts in sharing.items()
     )
 
 
