@@ -72,7 +72,7 @@ class _Server:
         self._home = ""
 
     def play(self, names: str, about: bytes) -> Again:
-        """Play the replications of a cell in a new process; `about` it is what `_played` of second_player.py takes, pickled."""
+        """Play the replications of a cell in a new process; `about` it, pickled, is what second_player.py takes."""
         try:
             _, link = self._started = self._started or self._start()
             link.send_bytes(about)
