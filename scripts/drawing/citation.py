@@ -8,6 +8,7 @@ import yaml
 
 from experiments.config.compose import REPOSITORY
 
+CITATION = REPOSITORY / "CITATION.cff"
 OWN = "private_bandits"  # the key of this repository
 ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}", flags=re.MULTILINE | re.DOTALL)
 
@@ -15,7 +16,7 @@ ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}", flags=re.MULTILINE | re.DOTALL)
 @cache
 def own_entry() -> str:
     """The entry of this repository: author, title, version and year of CITATION.cff, and its address if it has one."""
-    about = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    about = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
     names = [
         f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one['given-names']}"
         for one in about["authors"]

@@ -24,6 +24,7 @@ from experiments.config.compose import CONF
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.whole_files import put
+from scripts.drawing.citation import CITATION
 from scripts.drawing.figure import draw, drawing_command, figure_name, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS, Output
@@ -46,7 +47,8 @@ class CommandInputs(NamedTuple):
     ----------
     figures: their names.
     results: the folders of their results.
-    files: the user's files that they depend on, and all code of this repository that plans, describes and draws them.
+    files: the user's files that they depend on, all code of this repository that plans, describes and draws them, and
+        the citation in their files.
     """
 
     figures: list[str]
@@ -122,12 +124,17 @@ class FigureCache:
             state = drawn["state"]
         except (KeyError, TypeError):
             return None
-        fresh = all(map(self._exists, inputs.figures)) and state == _state(inputs, config_dirs)
-        return inputs.figures if fresh else None
+        shown = all(map(self._exists, inputs.figures)) and drawn.get("drawings") == self._drawings(inputs)
+        return inputs.figures if shown and state == _state(inputs, config_dirs) else None
 
     def remember(self, command: str, inputs: CommandInputs, config_dirs: Iterable[Path]) -> None:
         """Record that all figures of `command` are up to date with the inputs as they are now."""
-        self.commands[command] = {**inputs._asdict(), "state": _state(inputs, config_dirs)}
+        state = _state(inputs, config_dirs)
+        self.commands[command] = {**inputs._asdict(), "drawings": self._drawings(inputs), "state": state}
+
+    def _drawings(self, inputs: CommandInputs) -> list[str | None]:
+        """What the figures of a command show: another command may have drawn the same figures otherwise."""
+        return [self.figures[name].drawing if name in self.figures else None for name in inputs.figures]
 
     def _exists(self, name: str) -> bool:
         formats = self.figures[name].formats if name in self.figures else FORMATS
@@ -185,12 +192,12 @@ def _written(plan: "Plan") -> str:
 
 
 def code_of_plans(plans: Iterable["Plan"]) -> list[Path]:
-    """The files of this repository that plan, describe and draw the figures of some plans."""
+    """The files of this repository that plan, describe and draw the figures of some plans, and its citation."""
     bounds, classes = set[str](), set[str]()
     for plan in plans:
         bounds |= _modules_of_bounds(_figure(plan))
         classes |= _classes(request.cell for request in plan.requests)
-    return files_of_ours({COMMAND, KINDS, RENDERER, *classes, *bounds})
+    return [*files_of_ours({COMMAND, KINDS, RENDERER, *classes, *bounds}), CITATION]
 
 
 def describing_files(figure: Mapping[str, Any], cells: Iterable["Cell"]) -> list[Path]:
@@ -243,8 +250,8 @@ def digest_of_drawing(drawing: "Drawing", command: str) -> str:
 
 
 def renderer() -> str:
-    """A hash of the code that renders figures."""
-    return code(files_of_ours([RENDERER]))
+    """A hash of the code that renders figures, and of the citation in their files."""
+    return code([*files_of_ours([RENDERER]), CITATION])
 
 
 def _parts(value: Any) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ from experiments.store import places_of_plan, stored_cells
 from experiments.store.place import Place
 from scripts import figures
 from scripts.drawing import fresh, imports, kinds, render
+from scripts.drawing.citation import CITATION
 from scripts.drawing.drawing import Axis, Band, Drawing, Look, Panel, Series
 from scripts.drawing.figure import figure_of
 
@@ -55,6 +56,8 @@ def test_a_changed_request_draws_it_again(draw, monkeypatch):
     assert draw(replications=3)
     assert not draw(replications=3)
     assert draw(replications=2)  # the figure now shows three
+    assert draw("figure.title=Other")
+    assert draw(replications=2)  # nothing else has changed, but the figure has the other title
 
 
 @pytest.mark.slow
@@ -413,3 +416,10 @@ def test_files_of_the_user_are_inputs_wherever_they_are(call, tmp_path, monkeypa
         assert not drawn(), file
     for name in ("elsewhere", "own_bound"):
         sys.modules.pop(name, None)
+
+
+def test_the_citation_in_the_files_of_figures_is_an_input(monkeypatch, tmp_path):
+    assert CITATION in fresh.code_of_plans([])
+    before = fresh.renderer()
+    monkeypatch.setattr(fresh, "CITATION", tmp_path / "CITATION.cff")
+    assert fresh.renderer() != before
