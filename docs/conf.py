@@ -1,7 +1,10 @@
 """Sphinx settings of the site. `python -m scripts.site` collects the pages and builds them."""
 
+import inspect
+from pathlib import Path
+
 from bandits import __version__
-from scripts.pages import performance
+from scripts.pages import performance, text
 from scripts.site import docstrings
 from scripts.site.python_domain import IndexedPythonDomain
 
@@ -14,7 +17,7 @@ extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.auto
 root_doc = "index"
 nitpicky = False
 default_role = "code"
-nb_execution_mode = "cache"  # a notebook that did not change is not run again
+nb_execution_mode = "force"  # a notebook that did not change uses code and results that may have
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
@@ -48,8 +51,21 @@ html_theme_options = {
 
 
 def setup(app):
-    """Docstrings in the form of this repository become reStructuredText."""
+    """Docstrings in the form of this repository become reStructuredText; what Sphinx would keep for too long goes."""
     app.add_domain(IndexedPythonDomain, override=True)
+    app.add_config_value("docstring_code", inspect.getsource(docstrings) + inspect.getsource(text), "env")
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-process-signature", docstrings.signed)
     app.connect("autodoc-skip-member", docstrings.skipped)
+    app.connect("env-get-outdated", notebooks)
+    app.connect("env-purge-doc", without_its_page)
+
+
+def notebooks(_app, env, *_):
+    """Every notebook is read again, and so run."""
+    return [name for name in env.found_docs if env.doc2path(name).suffix == ".ipynb"]
+
+
+def without_its_page(app, _env, name):
+    """Remove the page of a source that is gone, or is read again: Sphinx would leave it there."""
+    Path(app.builder.get_outfilename(name)).unlink(missing_ok=True)

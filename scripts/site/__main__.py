@@ -8,7 +8,7 @@
 Pages are collected in `scratch/site/` beside it, and Sphinx makes HTML of them: those written by hand, in docs/, and
 those that a module of `scripts/site/pages/` makes. A warning, as about a link that leads nowhere, is an error. The site
 needs no server and no network. Pages that did not change are not made again, and with no arguments nothing is if all
-that the site is made from is the same; `make clean` removes all.
+that the site is made from is the same; the notebook runs in every build. `make clean` removes all.
 
 `pages` makes some kinds of pages alone; links to the others then lead nowhere. Other overrides apply to every
 experiment, as in scripts.figures. What is missing is a gap on its page, with the command that fills it; with
@@ -42,6 +42,7 @@ from scripts.site.page import AsItIs, Beside, Page, files_linked
 from scripts.site.pages import claims, papers
 
 INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
+FILES = ".files"  # what the last build wrote into a site
 LEFT_OUT = "myst.header,myst.xref_missing,toc.not_included"  # what Sphinx must not warn of if pages are left out
 
 
@@ -91,7 +92,7 @@ def main() -> None:
     gaps = collect(names, command, build)
     partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
     words = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs")]
-    words += ["-d", str(build / "doctrees"), "-D", f"nb_execution_cache_path={build / 'notebooks'}"]
+    words += ["-d", str(build / "doctrees")]
     gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages of the site about each other
@@ -100,14 +101,25 @@ def main() -> None:
     gc.enable()
     if code:
         sys.exit(code)
-    for made_there in ("html", "as_they_are"):
-        shutil.copytree(build / made_there, site, dirs_exist_ok=True)
+    publish([build / "html", build / "as_they_are"], site)
     for gap in gaps:
         print(f"missing: {gap.what}: {gap.why}; run: {gap.command}", file=sys.stderr)
     if sources is not None and not gaps:
         note.write_text(sources)
     print(f"{site / 'index.html'} ({len(gaps)} gaps)")
     sys.exit(1 if strict and gaps else 0)
+
+
+def publish(made_in: Sequence[Path], site: Path) -> None:
+    """Copy the files of some folders to a site, and remove those of an earlier build that are made no more."""
+    note = site / FILES
+    earlier = note.read_text(encoding="utf-8").splitlines() if note.exists() else []
+    names = {str(file.relative_to(place)) for place in made_in for file in place.rglob("*") if file.is_file()}
+    for name in set(earlier) - names:
+        (site / name).unlink(missing_ok=True)
+    for place in made_in:
+        shutil.copytree(place, site, dirs_exist_ok=True)
+    note.write_text("\n".join(sorted(names)), encoding="utf-8")
 
 
 def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:

@@ -191,6 +191,19 @@ class Links(HTMLParser):
         self.images += [of] if tag == "img" else []
 
 
+def test_pages_that_are_made_no_more_are_removed_and_other_files_stay(make, tmp_path):
+    papers = tmp_path / "site" / "papers"
+    make(names=STORED[:1])
+    assert (papers / "mine.html").exists()
+    (papers / "other.html").write_text("not of the site")
+    (papers / "wang2024.html").write_text("of an earlier build, by hand")
+    make(names=["wang2024/fig01"])
+    assert not (papers / "mine.html").exists()
+    assert not list(papers.glob("mine/*"))
+    assert (papers / "other.html").exists()
+    assert "by hand" not in (papers / "wang2024.html").read_text()
+
+
 def test_the_folder_holds_all_that_pages_show_and_link(everything):
     folder = everything[1] / "papers"
     files = {file.name: file.read_text() for file in folder.glob("*.html")}

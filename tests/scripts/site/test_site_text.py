@@ -3,7 +3,10 @@
 import inspect
 import itertools
 import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
@@ -17,6 +20,7 @@ from experiments.config.papers import papers
 from scripts.pages.audits import audit_table, set_parameters
 from scripts.pages.performance import Measured, performance_page, read_measured, times
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of, with_code
+from scripts.pages.text import runnable
 from scripts.site import docstrings
 from scripts.site.__main__ import kinds
 from scripts.site.page import Page, files_linked, linked
@@ -166,3 +170,18 @@ def test_the_page_of_claims_judges_only_what_is_not_judged(monkeypatch):
     (other,) = claims.pages_from(verdicts[1:])
     assert judged == [every]
     assert one.text == other.text
+
+
+def test_what_sphinx_would_keep_too_long_is_read_again():
+    """Notebooks, which use code and results, and all pages if the code that changes docstrings does."""
+    conf, app = runpy.run_path(str(REPOSITORY / "docs" / "conf.py")), MagicMock()
+    places = {"start": Path("start.md"), "notebook": Path("notebook.ipynb")}
+    env = SimpleNamespace(found_docs=set(places), doc2path=places.get)
+    conf["setup"](app)
+    handlers = dict(call.args for call in app.connect.call_args_list)
+    assert handlers["env-get-outdated"](app, env, set(), set(), set()) == ["notebook"]
+    ((name, value, rebuilds),) = (call.args for call in app.add_config_value.call_args_list)
+    assert (name, rebuilds) == ("docstring_code", "env")
+    assert inspect.getsource(docstrings.in_rst) in value
+    assert inspect.getsource(runnable) in value
+    assert conf["nb_execution_mode"] == "force"
