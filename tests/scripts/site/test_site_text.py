@@ -22,7 +22,7 @@ from scripts.pages.performance import Measured, performance_page, read_measured,
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of, with_code
 from scripts.pages.text import runnable
 from scripts.site import docstrings
-from scripts.site.__main__ import kinds
+from scripts.site.__main__ import kinds, publish
 from scripts.site.page import Page, files_linked, linked
 from scripts.site.pages import claims
 
@@ -172,7 +172,7 @@ def test_the_page_of_claims_judges_only_what_is_not_judged(monkeypatch):
     assert one.text == other.text
 
 
-def test_what_sphinx_would_keep_too_long_is_read_again():
+def test_what_sphinx_would_keep_too_long_is_read_again(tmp_path):
     """Notebooks, which use code and results, and all pages if the code that changes docstrings does."""
     conf, app = runpy.run_path(str(REPOSITORY / "docs" / "conf.py")), MagicMock()
     places = {"start": Path("start.md"), "notebook": Path("notebook.ipynb")}
@@ -185,3 +185,20 @@ def test_what_sphinx_would_keep_too_long_is_read_again():
     assert inspect.getsource(docstrings.in_rst) in value
     assert inspect.getsource(runnable) in value
     assert conf["nb_execution_mode"] == "force"
+    page = tmp_path / "start.html"
+    page.touch()
+    app.builder.get_outfilename = {"start": str(page)}.get
+    handlers["env-purge-doc"](app, env, "start")
+    assert not page.exists()
+
+
+def test_files_that_are_made_no_more_are_removed_and_others_stay(tmp_path):
+    made_in, site = tmp_path / "made", tmp_path / "site"
+    for name in ("a.html", "b/c.html"):
+        (made_in / name).parent.mkdir(parents=True, exist_ok=True)
+        (made_in / name).write_text(name)
+    publish([made_in], site)
+    (site / "own.html").touch()
+    (made_in / "b" / "c.html").unlink()
+    publish([made_in], site)
+    assert {path.name for path in site.rglob("*.html")} == {"a.html", "own.html"}
