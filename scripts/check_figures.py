@@ -31,7 +31,7 @@ from experiments.own_code.fan_out import delayed, results
 from experiments.store import stored_cells
 from experiments.store.whole_files import put
 from scripts.drawing import text_free
-from scripts.drawing.figure import drawing_of_plan, figure_name
+from scripts.drawing.figure import drawing_of_plan, figure_name, why
 from scripts.drawing.render import render
 from scripts.drawing.tables import MEANS, NUMBERS, TYPES, table_of_drawing
 from scripts.drawing.text_free import Picture
@@ -150,10 +150,15 @@ def check_figure(overrides: list[str], composer: Composer) -> Checked:
     try:
         planned = plan([overrides], composer)[0]
         name, config = figure_name(planned), planned.config
-        drawing = drawing_of_plan(planned, stored_cells(planned)) if config.figure is not None else None
-        if drawing is None:
+        if config.figure is None:
             return Checked(name, note="has no figure")
-        figure = render(drawing)
+        cells = stored_cells(planned)
+        try:
+            drawing = drawing_of_plan(planned, cells)
+            assert drawing is not None
+            figure = render(drawing)
+        except Exception as error:  # any error of a user's bound or label: the other figures are still compared
+            raise UserError(why(error, planned.composed, planned.composer)) from error
         try:
             rows, picture = table_of_drawing(drawing), text_free.text_free(figure)
         finally:

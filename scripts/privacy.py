@@ -9,6 +9,7 @@ if a promise is violated and the YAML of its policy does not say why.
 """
 
 import itertools
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -30,7 +31,9 @@ def _written(rows: Sequence[AuditRow], table: Path, page: Path | None) -> str:
     try:
         store(rows, table)
         if page is not None:
-            page.write_text(privacy_page(rows, audit_table(rows).markdown), encoding="utf-8")
+            command = shlex.join(["python", "-m", "scripts.privacy", *sys.argv[1:]])
+            text = privacy_page(rows, audit_table(rows).markdown, command, table.name)
+            page.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"results_dir={table.parent}: cannot be written: {error.strerror}") from error
     return f"{verdicts_in_words(rows)}\n{table}{f' and {page}' if page else ''}"

@@ -362,6 +362,16 @@ def test_a_wrong_budget_is_one_line(call, stored):
 
 
 @pytest.mark.slow
+def test_an_error_of_one_figure_is_one_line_and_the_others_are_compared(call):
+    wrong = ["+experiment=wang2024/fig01", "figure.panels=[{title: a}]"]
+    outcome = call("-m", *wrong, "budget.epsilon=1,2", main=check_figures.main)
+    assert (outcome.code, outcome.err) == (1, "")
+    *lines, counted = outcome.out.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("wang2024/fig01: ") and "KeyError: 'count'" in line for line in lines)
+    assert counted == "2 figures compared with their baselines: 2 different or not drawn"
+
+
 def test_a_missing_baseline_is_reported_with_the_command_that_makes_it(call, tmp_path):
     asked = ["+experiment=wang2024/fig01", f"baselines_dir={tmp_path}/new", f"check_dir={tmp_path}/check"]
     outcome = call(*asked, main=check_figures.main)

@@ -72,6 +72,7 @@ EXAMPLES = {
     "A/B test": {"goal": "best_arm", "means": "0.03, 0.036", "error": "0.05", "epsilon": "0.5"},
 }
 TEXTS = ("data",)  # fields that are no number
+LISTS = ("means", "gap")  # fields that may be several
 
 
 def words_of(form: Mapping[str, str]) -> dict[str, str]:
@@ -89,13 +90,19 @@ def typed_values(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    if NAMED[name].choices or name in TEXTS:
+    choices = NAMED[name].choices
+    if choices and text not in choices:
+        raise UserError(f"{name}: {text} is unknown; {nearest(text, list(choices))}")
+    if choices or name in TEXTS:
         return text
-    parts = re.split(r"[,;\s]+", re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", text.strip("[] ").replace(" %", "%")))
+    plain = text.strip("[] ").replace(" %", "%")
+    if name not in LISTS:
+        plain = re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", plain)  # a comma in 1,000,000
+    parts = re.split(r"[,;\s]+", plain)
     numbers = [_number(name, part) for part in parts if part]
     if len(numbers) == 1 and name != "means":
         return numbers[0]
-    if not numbers or name not in ("means", "gap"):
+    if not numbers or name not in LISTS:
         raise UserError(f"{name}: must be a number, got {text}")
     return numbers
 

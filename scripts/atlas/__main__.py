@@ -24,6 +24,8 @@ def main() -> None:
     plans = command.plans()
     if not plans:
         return
+    if len(plans) != len(EXPERIMENTS):
+        raise UserError("several values of a key are several atlases; give one value of each")
     if named is None:
         raise UserError("page: missing; give page=FILE (make site has the page of the published results)")
     plans += elsewhere_plans(command.jobs[0], command.composer)

@@ -24,7 +24,7 @@ from scripts.pages.performance import FILE, Measured, write_measured
 from scripts.pages.tables import markdown_table
 
 NONE = "–"
-DEAREST = 16  # policies that are named
+SLOWEST = 16  # policies that are named
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def measure_all() -> Measured:
     """All measurements, one after the other; each table is printed as soon as it is there."""
     numbers = {
         "short": SHORT,
-        "dearest": DEAREST,
+        "slowest": SLOWEST,
         "patience": PATIENCE,
         "python_steps": PYTHON_STEPS,
         "plain_horizon": PLAIN_HORIZON,
@@ -60,7 +60,7 @@ def _tables() -> Iterator[tuple[str, list[list[str]]]]:
     paid = list(cell_costs(REPOSITORY / "results"))
     policies = sorted(shares(paid, lambda cost: f"`{cost.policy}`"), key=lambda share: -share.now)
     yield "again_papers", _again("paper", [*shares(paid, lambda cost: cost.paper), *shares(paid, lambda _: "all")])
-    yield "again_policies", _again("policy", policies[:DEAREST])
+    yield "again_policies", _again("policy", policies[:SLOWEST])
     yield "policies", _speeds(list(speeds()))
     yield "beside_c", _beside_c(list(beside_c()))
     yield "libraries", _rivals(list(rivals()))

@@ -32,7 +32,7 @@ class CellCost:
 
 @dataclass(frozen=True)
 class Share:
-    """The cells of one paper or policy: how many, their runs, and seconds on one core as `Cost` has them."""
+    """The cells of one paper or policy: how many, their runs, and seconds on one core as `CellCost` has them."""
 
     name: str
     cells: int

@@ -78,8 +78,8 @@ def cost(action: Callable[[], object], name: str) -> tuple[float, float]:
     return took, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
-def afresh(action: Callable[[], object], name: str) -> tuple[float, float]:
-    """`cost`, in a fresh process."""
+def in_new_process(action: Callable[[], object], name: str) -> tuple[float, float]:
+    """`cost`, in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
         return processes.submit(cost, action, name).result()
 
@@ -92,12 +92,12 @@ def openings(sizes: tuple[int, ...] = SIZES) -> Iterator[Opening]:
                 path = Path(folder) / "journal"
                 _make(name, tickets, path)
                 again = partial(open_again, name, path)
-                opening, megabytes = afresh(again, name)
-                reviewed, _ = afresh(partial(review, path), name)
+                opening, megabytes = in_new_process(again, name)
+                reviewed, _ = in_new_process(partial(review, path), name)
                 with sqlite3.connect(path) as file:
                     file.execute("DELETE FROM snapshot")
                 file.close()
-                whole, _ = afresh(again, name)
+                whole, _ = in_new_process(again, name)
             yield Opening(name, tickets, opening, megabytes, whole, reviewed)
 
 

@@ -78,7 +78,7 @@ def of_replications(folder: Path) -> Iterator[str]:
 
 
 def of_looks(store: Store) -> Iterator[str]:
-    """Measure a look at the cells of `store`, in results files and then in a pack, which is opened anew."""
+    """Measure a look at the cells of `store`, in results files and then in a pack, which is opened again."""
     for kind in ("results files", "packs"):
         began = time.perf_counter()
         cpu = cpu_seconds(store.look)

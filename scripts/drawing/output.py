@@ -79,7 +79,7 @@ def _inches(given: Any, style: Style) -> float:
 
 def _style(name: Any, config_dirs: Iterable[Path]) -> Style:
     files = {file.stem: file for folder in (CONF, *config_dirs) for file in sorted((folder / "style").glob("*.yaml"))}
-    if name not in files:
+    if not isinstance(name, str) or name not in files:
         raise UserError(f"figure.style: {name} is unknown; {nearest(str(name), files)}")
     file = files[name]
     style = read(

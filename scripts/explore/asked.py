@@ -16,7 +16,7 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import without_mathtext
 from scripts.drawing.figure import figure_of, why
 from scripts.drawing.spec import Overlay, overlays
-from scripts.pages.text import comment_of as comment_of
+from scripts.pages.text import comment_of
 
 POINTS = 40  # of a bound against time
 CURVES = "curves"  # the kind of figure whose bounds are functions of the step, and the kind without the key
@@ -52,10 +52,6 @@ class Asked:
     words: dict[str, float] = field(default_factory=dict)
     bounds: list[_Line] = field(default_factory=list)
     panel: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def keys(self) -> list[str]:
-        return [cell.key for cell in self.cells]
 
 
 def asked_by(planned: Plan, name: str) -> Asked:

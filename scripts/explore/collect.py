@@ -40,7 +40,6 @@ class Collection:
     experiments: with those of their cells that are stored.
     missing: how many cells the experiments ask for that are not stored.
     outdated: how many stored cells are left out, as the code now makes other cells of them.
-    error: probability with which each interval of a contest may miss, so that all hold together.
     colours: of policies, by `About.colour`.
     """
 
@@ -49,7 +48,6 @@ class Collection:
     judged: Judged
     missing: int
     outdated: int
-    error: float
     colours: dict[str, str]
 
 
@@ -99,7 +97,7 @@ def _with_numbers(command: CommandLine, experiments: Sequence[Asked], verdicts: 
     cells.sort(key=_order)
     assigned = colours_of(policies, colours(command.config_dirs))
     return Collection(
-        cells, [experiment for experiment in kept if experiment.cells], verdicts, missing, outdated, error, assigned
+        cells, [experiment for experiment in kept if experiment.cells], verdicts, missing, outdated, assigned
     )
 
 

@@ -59,8 +59,8 @@ ledger, and the lower bound from the first choice. {unseen}
 
 `python -m experiments.audit policy=NAME level=... arms=... horizon=...` makes one more audit. Its line `power` says
 what *kept* rests on, and what the same audit says of the policy with less noise. With `runs=20_000` the policy is
-played, and *kept* needs plays that see a policy without noise. `make audit` makes all of them again. All columns, with
-methods and errors, are in `results/audit.parquet`.
+played, and *kept* needs plays that see a policy without noise. `{command}` makes all of them again. All columns, with
+methods and errors, are in `{table_file}`.
 
 {scopes}
 """
@@ -71,10 +71,18 @@ def audit_table(rows: Iterable[AuditRow]) -> PageTable:
     return page_table("audits", "Audits of privacy", COLUMNS, [entries(row) for row in rows])
 
 
-def privacy_page(rows: Sequence[AuditRow], table: str) -> str:
-    """The page about audits, in Markdown; `table` is the text of their table."""
+def privacy_page(
+    rows: Sequence[AuditRow], table: str, command: str = "make audit", table_file: str = "results/audit.parquet"
+) -> str:
+    """The page about audits, in Markdown; `table` is the text of their table, `command` what stores `table_file`."""
     page = PAGE.format(
-        summary=verdicts_in_words(rows), table=table, draws=MOST_DRAWS, unseen=_unseen(rows), scopes=_scopes(rows)
+        command=command,
+        table_file=table_file,
+        summary=verdicts_in_words(rows),
+        table=table,
+        draws=MOST_DRAWS,
+        unseen=_unseen(rows),
+        scopes=_scopes(rows),
     )
     excused = sorted({f"- `{row.policy}` ({set_parameters(row)}): {row.excuse}" for row in rows if row.excuse})
     return "\n".join([page, "## Excuses\n", *excused, ""]) if excused else page

@@ -2,17 +2,13 @@
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
-
 from experiments.config.compose import REPOSITORY
 from experiments.config.papers import papers
-from scripts.pages.tables import Column, PageTable, TableEntry, rank_of
+from scripts.pages.tables import Column, PageTable, TableEntry, rank_of, with_code
 
-CODE = re.compile("`([^`]+)`")
 FILE = REPOSITORY / "results" / "performance.json"
 PAGE = """# Performance
 
@@ -28,7 +24,7 @@ papers use counts for the first.
 
 {again_papers}
 
-The {dearest} policies that take longest:
+The {slowest} policies that take longest:
 
 {again_policies}
 
@@ -37,7 +33,7 @@ What is left of their time:
 - Index policies (DP-UCB, LDP-UCB-L, LDP-UCB-B, DPRUCB, UCB1, Robust-UCB) pull their leader in blocks that surely end
   no run of it. Where a rival is close, on many arms and with small gaps, blocks are short, and each pull is drawn.
 - DP-UCB (hybrid) draws new noise for all arms at every step, as its mechanisms take an item at every step.
-- AdaP-TT and CTB-TT compare all arms anew at every pull of a challenger.
+- AdaP-TT and CTB-TT compare all arms again at every pull of a challenger.
 - Perturbed leaders, Lazy-DP-TS and Thompson sampling of a level skip the steps that the leader surely wins. On many
   arms with small gaps there are few of them.
 
@@ -145,4 +141,4 @@ def _table(name: str, rows: Sequence[Sequence[str]]) -> PageTable:
 
 
 def _entry(text: str) -> TableEntry:
-    return TableEntry(Markup(CODE.sub(r"<code>\1</code>", escape(text))), rank_of(text))
+    return TableEntry(with_code(text), rank_of(text))

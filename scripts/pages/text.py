@@ -27,7 +27,7 @@ def runnable(text: str) -> str:
 
 
 def comment_of(file: Path) -> str:
-    """The comment at the beginning of an experiment's file."""
+    """The comment at the beginning of a YAML file of conf/."""
     lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line.strip() != "# @package _global_"]
     comment = []

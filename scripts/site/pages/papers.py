@@ -131,14 +131,15 @@ def _card(section: Section, claims: Sequence[ShownClaim]) -> str:
     drawn = [exhibit for exhibit in section.exhibits if exhibit.picture is not None]
     counts = Counter(claim.verdict.outcome for claim in claims if claim.verdict.paper == section.name)
     said = [f"{counts[outcome]} {words}" for outcome, words in IN_WORDS.items() if counts[outcome]]
-    figures = f"{len(drawn)} figures. " if drawn else ""
+    parts = [section.subtitle, f"{len(drawn)} figure{'s' * (len(drawn) > 1)}" if drawn else ""]
+    parts.append(f"Claims: {listed(said)}" if said else "")
     return CARD.format(
         name=section.name,
         heading=literal(section.heading),
         picture=f":img-top: {drawn[0].name}.webp\n:img-alt: {drawn[0].title}\n:class-img-top: dark-light\n"
         if drawn
         else "",
-        text=literal(f"{section.subtitle}. {figures}{f'Claims: {listed(said)}.' if said else ''}".strip()),
+        text=literal(" ".join(f"{part}." for part in parts if part)),
     )
 
 

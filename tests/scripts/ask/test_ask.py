@@ -47,6 +47,17 @@ def test_lists_as_people_type_them(typed):
     assert typed_values({"gap": typed}) == {"gap": [0.1, 0.2]}
 
 
+def test_a_comma_in_a_list_is_never_that_of_a_thousand():
+    assert typed_values({"means": "100,150,250"}) == {"means": [100, 150, 250]}
+    assert typed_values({"means": "100,150, 250"}) == {"means": [100, 150, 250]}
+
+
+def test_a_choice_that_there_is_not_is_refused():
+    assert typed_values({"goal": "best_arm"}) == {"goal": "best_arm"}
+    with pytest.raises(UserError, match=r"^goal: best is unknown; did you mean best_arm\?"):
+        typed_values({"goal": "best"})
+
+
 def test_what_is_usual_is_not_in_the_link():
     form = {"goal": "regret", "trust": "local", "users": " 2e6 ", "epsilon": ""}
     assert words_of(form) == {"users": "2e6", "trust": "local"}

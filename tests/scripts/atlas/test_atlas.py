@@ -294,6 +294,14 @@ def test_a_page_needs_a_file(words, monkeypatch):
         command.main()
 
 
+def test_several_values_of_a_key_are_refused(monkeypatch):
+    line = SimpleNamespace(plans=lambda: [None] * 4, jobs=[[]], composer=None, config=None)
+    monkeypatch.setattr(command, "read_command_line", lambda: line)
+    monkeypatch.setattr(sys, "argv", ["atlas", "page=a.md", "horizon=1e5,1e6"])
+    with pytest.raises(UserError, match=r"give one value of each"):
+        command.main()
+
+
 def test_a_page_is_written_from_the_plans(cells, tmp_path, monkeypatch, capsys):
     """In a copy without results too: the plans are made up."""
     line = SimpleNamespace(plans=lambda: [None, None], jobs=[[]], composer=None, config=None)

@@ -330,13 +330,13 @@ def test_journals_are_measured_with_their_snapshot_and_without(monkeypatch, caps
     """A process of its own takes 1 s, then 2 s for the review, then 3 s without the snapshot."""
     tickets = []
 
-    def afresh(action, name):
+    def in_new_process(action, name):
         path = action.args[-1]
         with journals.opened_journal(name, path) as session:
             tickets.append(len(session.select()))
         return float(len(tickets)), 7.0
 
-    monkeypatch.setattr(journals, "afresh", afresh)
+    monkeypatch.setattr(journals, "in_new_process", in_new_process)
     monkeypatch.setattr(journals, "POLICIES", {"DP-SE": DPSE(1.0)})
     monkeypatch.setattr(journals, "SIZES", (10,))
     monkeypatch.setattr(journals.openings, "__defaults__", ((10,),))

@@ -54,6 +54,7 @@ def test_width_files_and_title(draw, tmp_path):
         ("figure.format=pdf,jpg", "figure.format: jpg is unknown; did you mean"),
         ("figure.format=[]", "figure.format: must be some of pdf, png, svg, pgf, got []"),
         ("figure.style=iee", "figure.style: iee is unknown; did you mean ieee?"),
+        ("figure.style=[icml]", "figure.style: ['icml'] is unknown; "),
         ("figure.widht=3", "figure.widht: unknown; known: band"),
     ],
 )
