@@ -271,7 +271,7 @@ def test_damage_to_one_row_group_is_reported_and_leaves_the_others(alone, call):
     file = folder / "c1" / "regret.parquet"
     flip(file, group_of(file, bad) + 40)
     place = f"{file}: {bad.policy.name}-{bad.key}"
-    with pytest.raises(DamagedFileError):
+    with pytest.raises(UserError, match=f"^{place}: damaged: "):
         store.read(bad)
     assert store.read(good).replications == REPLICATIONS
     found = call("verify", f"results_dir={folder}", main=main)

@@ -207,7 +207,7 @@ def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
     other = RegretCell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
-    with pytest.raises(DamagedFileError, match="not that of its name"):
+    with pytest.raises(UserError, match=f"^{store.path(other)}: damaged: it holds the cell .*, not that of its name"):
         store.read(other)
 
 
