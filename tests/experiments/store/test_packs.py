@@ -469,6 +469,26 @@ def test_cells_of_old_revisions_are_garbage(call, folder, monkeypatch):
     assert cell.policy.name == "ucb1"
 
 
+def test_a_removed_cell_is_removed_from_its_file_and_from_the_pack(call, folder):
+    simulate(Store(folder), SIMULATED[:1], replications=5)
+    chosen = ("policy=ucb1", "instance=c1", f"results_dir={folder}")
+    name = f"{SIMULATED[0].policy.name}-{SIMULATED[0].key}"
+    paths = [f"{folder}/c1/{name}.parquet", f"{folder}/c1/regret.parquet: {name}"]
+    printed = call("remove", "remove=true", *chosen, main=main).out.splitlines()
+    assert [line for line in printed if name in line] == [os.path.relpath(path) for path in paths]
+    assert Store(folder).place(SIMULATED[0], 1) is None
+    assert Store(folder).read(SIMULATED[1]).replications == REPLICATIONS
+
+
+def test_a_cell_beside_a_damaged_pack_is_removed(call, folder):
+    simulate(Store(folder), SIMULATED[:1], replications=5)
+    (folder / "c1" / "regret.parquet").write_bytes(b"")
+    printed = call("remove", "policy=ucb1", "instance=c1", "remove=true", f"results_dir={folder}", main=main)
+    assert printed.out.splitlines()[-1].startswith("1 results, ")
+    assert "regret.parquet: damaged: " in printed.err
+    assert not Store(folder).path(SIMULATED[0]).exists()
+
+
 def test_the_crate_describes_packs_and_their_cells(call, folder):
     pytest.importorskip("rocrate")
     call("export", "--crate", f"results_dir={folder}", main=main)
