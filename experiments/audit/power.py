@@ -197,11 +197,16 @@ class Audit:
     def _longer(self, fault: Fault) -> str:
         """The first of some longer horizons at which the missing noise would be seen."""
         horizons = [self.horizon * times for times in LONGER if self.horizon * times * self.runs <= MOST_STEPS]
+        tried = ""
         for horizon in horizons:
             longer = Audit(**{**vars(self), "horizon": horizon})
-            if longer._shown(fault)[0]:
+            try:
+                seen, _ = longer._shown(fault)
+            except (ParameterError, UserError):  # say a table of a class of the user ends before this horizon
+                break
+            if seen:
                 return f"with horizon={horizon} it would be seen"
-        tried = f" (not seen with horizon={horizons[-1]} either)" if horizons else ""
+            tried = f" (not seen with horizon={horizon} either)"
         return f"take more runs, fewer arms or parameters for earlier decisions{tried}"
 
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bandits import Guarantee, StepwisePolicy
+from bandits import Guarantee, ParameterError, StepwisePolicy
+from bandits.audit.audits import Level
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
 from bandits.audit.ledger import Domain
 from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_difference, most_pairs, most_telling, pairs
@@ -17,6 +18,7 @@ from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
 from experiments.audit.__main__ import main as audit
 from experiments.audit.plays import plays
+from experiments.audit.power import Audit
 from experiments.audit.reaction import Reaction
 from experiments.config.compose import REPOSITORY
 from scripts import privacy
@@ -255,6 +257,39 @@ def test_too_few_plays_for_the_missing_noise_are_no_verdict(readme):
     outcome = readme(NOISE, *ASKED[:2], "budget.epsilon=4", "horizon=4", "runs=80")
     assert verdict(outcome) == "no verdict"
     assert re.search(r"without noise this audit shows [\d.]+: not seen; .*; take more runs", power(outcome))
+
+
+@dataclass(frozen=True)
+class OfATable(Leaks):
+    """Random arms, of which one play in 100 is what a reward was; it knows no more than `steps` steps."""
+
+    name: ClassVar[str] = "of_a_table"
+    steps: int
+
+    def start(self, arms, horizon):
+        if horizon > self.steps:
+            raise self.problem(horizon)
+        return super().start(arms, horizon)
+
+    def problem(self, horizon):
+        return IndexError(f"{horizon} steps are more than the table has")
+
+    def select(self, state, t, rng):
+        leaks = super().select(state, t, rng)
+        return leaks if t <= 2 * state["arms"] or rng.laplace() > 4 else int(rng.integers(state["arms"]))
+
+
+class Refuses(OfATable):
+    def problem(self, horizon):
+        return ParameterError("horizon", f"must be at most {self.steps}, got {horizon}")
+
+
+@pytest.mark.parametrize("cls", [OfATable, Refuses])
+def test_a_class_that_fails_at_a_longer_horizon_is_audited_at_the_one_that_was_wanted(cls):
+    audited = Audit(cls(0, 0, 12), Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1)
+    power = audited.by_plays(violated=False)
+    assert power.seen is False
+    assert power.words.endswith("parameters for earlier decisions (not seen with horizon=12 either)")
 
 
 @pytest.mark.slow
