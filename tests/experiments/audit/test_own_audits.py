@@ -1,5 +1,6 @@
 """Audits of a user's classes: wrong guarantees are found, and pairs of inputs differ at every arm and step."""
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -16,11 +17,15 @@ from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_diffe
 from bandits.audit.planted import ScaledNoise
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
+from bandits.policies.batched_index import DPIMED
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRUCB, Moment
 from experiments.audit.__main__ import main as audit
-from experiments.audit.plays import plays
+from experiments.audit.plays import _block, plays
 from experiments.audit.power import Audit
 from experiments.audit.reaction import Reaction
 from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
 from scripts import privacy
 
 README = (REPOSITORY / "docs" / "your_own.md").read_text()
@@ -358,3 +363,33 @@ def test_arms_without_any_noise_are_played_on_a_pair_that_changes_them():
 def test_a_bound_that_is_not_a_number_keeps_nothing():
     for kept, shown in ((np.nan, 0.0), (0.5, np.nan)):
         assert verdict_on(1.0, Bounds(kept, shown, "", "")) is AuditVerdict.UNDECIDED
+
+
+class Rare(DPRUCB):
+    """A policy for heavy tails that ends the program, as a class of the user might for a rare draw."""
+
+    name: ClassVar[str] = "rare"
+
+    def steps(self, moment, arms, horizon, rng):
+        sys.exit("a rare draw")
+
+
+def test_a_rare_error_of_a_policy_for_heavy_tails_is_one_line():
+    """The plays that choose the inputs may all end well; one of thousands raises."""
+    rare = GivenMoments(Rare(2.0), Moment(2.0, 0.9))
+    problem = _block(os.getpid(), rare, np.zeros((2, 4)), 1, "rare", 0, Convention.STREAM)
+    assert isinstance(problem, UserError)
+    assert str(problem).startswith("rare: it ends the program: a rare draw (")
+
+
+@dataclass(frozen=True)
+class Around(Leaks):
+    """A class of the user around a policy of this repository, and like it but for what it leaks."""
+
+    policy: DPIMED
+
+
+def test_a_class_around_a_policy_of_this_repository_is_one_of_the_user():
+    around = Around(0, 0, DPIMED(1.0))
+    assert Audit(around, Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1).own
+    assert plays(around, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1).inputs.startswith("reward 1 of arm 1 from 0 to 1")
