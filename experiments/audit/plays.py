@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,11 +17,12 @@ from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
 from bandits.learner import Learner
 from bandits.policies.base import Policy
+from bandits.policies.given_moments import GivenMoments
 from experiments.audit.reaction import Reaction, generator
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
-from experiments.own_code.user_code import in_words, is_own
+from experiments.own_code.user_code import blamed, is_own
 from experiments.simulate.worker import prepare
 
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
@@ -61,7 +62,7 @@ def plays(
     limits = limits_of(policy, arms, horizon, domain)
     player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
     neighbours = policy.guarantee.neighbours
-    own = is_own(getattr(policy, "policy", policy))  # which `GivenMoments` plays
+    own = is_of_user(policy)
     able = pairs(arms, horizon, neighbours, limits, most_pairs(runs // 2)) if own else []
     chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
     if chosen is None and not own:
@@ -70,6 +71,11 @@ def plays(
     if chosen is None:
         chosen = able[most_telling(able, runs // 2, partial(player.looked_at, able))]
     return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
+
+
+def is_of_user(policy: Any) -> bool:
+    """Whether a policy, or the one that `GivenMoments` plays, is a class of the user."""
+    return is_own(policy.policy if isinstance(policy, GivenMoments) else policy)
 
 
 def limits_of(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
@@ -133,12 +139,7 @@ def _block(
     """Some plays, or why a policy could not make them."""
     prepare(parent)
     try:
-        return played(policy, table, runs, generator(identity, number, noise), convention)
-    except ParameterError as error:
+        with blamed(policy.name) if is_of_user(policy) else nullcontext():
+            return played(policy, table, runs, generator(identity, number, noise), convention)
+    except (ParameterError, UserError) as error:
         return error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if is_own(policy):  # a class of the user may raise anything
-            return UserError(f"{policy.name}: {in_words(error)}")
-        raise

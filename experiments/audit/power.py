@@ -16,10 +16,10 @@ from bandits.audit.ledger import Domain
 from bandits.audit.planted import ScaledNoise, promising, with_budget
 from bandits.audit.sampled import played, require_playable, with_plays
 from bandits.audit.transcripts import Convention
-from experiments.audit.plays import limits_of, plays
+from experiments.audit.plays import is_of_user, limits_of, plays
 from experiments.audit.reaction import LONGEST, Reaction, generator, horizon_that_reacts
 from experiments.errors import UserError
-from experiments.own_code.user_code import is_own
+from experiments.own_code.user_code import blamed
 
 LONGER = (2, 4, 8)  # times the horizon, tried when the planted fault is not seen
 MOST_STEPS = 10**7  # of the plays of one longer audit
@@ -100,7 +100,7 @@ class Audit:
     @property
     def own(self) -> bool:
         """Whether the policy is a class of the user."""
-        return is_own(getattr(self.policy, "policy", self.policy))
+        return is_of_user(self.policy)
 
     def _nothing(self) -> str:
         return f"nothing depends on rewards within {self.horizon} steps: no verdict"
@@ -191,17 +191,23 @@ class Audit:
         limits = limits_of(self.policy, self.arms, self.horizon, self.domain)
         table = Reaction.of(self.policy, self.arms, self.horizon, limits, self.convention, 0.0, 1).tables[-1]
         rng = generator("draws", 0, 0.0)
-        played(self.policy, table, 1, rng, self.convention)
+        with blamed(self.policy.name):
+            played(self.policy, table, 1, rng, self.convention)
         return rng.draws if isinstance(rng, ScaledNoise) else 0
 
     def _longer(self, fault: Fault) -> str:
         """The first of some longer horizons at which the missing noise would be seen."""
         horizons = [self.horizon * times for times in LONGER if self.horizon * times * self.runs <= MOST_STEPS]
+        tried = ""
         for horizon in horizons:
             longer = Audit(**{**vars(self), "horizon": horizon})
-            if longer._shown(fault)[0]:
+            try:
+                seen, _ = longer._shown(fault)
+            except (ParameterError, UserError):  # say a table of a class of the user ends before this horizon
+                break
+            if seen:
                 return f"with horizon={horizon} it would be seen"
-        tried = f" (not seen with horizon={horizons[-1]} either)" if horizons else ""
+            tried = f" (not seen with horizon={horizon} either)"
         return f"take more runs, fewer arms or parameters for earlier decisions{tried}"
 
 

@@ -19,7 +19,7 @@ from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
 from bandits.seeds import stream
 from experiments.errors import UserError
-from experiments.own_code.user_code import in_words
+from experiments.own_code.user_code import blamed
 
 SEEDS, SEARCH_SEEDS, FEW_SEEDS = 200, 40, 4  # of one reaction, of each step of a search, and the least
 STEPS = 400_000  # of all plays of one reaction, which have fewer seeds for long horizons
@@ -174,9 +174,5 @@ def _plays(policy: Any, table: FloatArray, convention: Convention, noise: float,
 
 def _play(policy: Any, table: FloatArray, convention: Convention, noise: float, seed: int) -> IntArray:
     """One play with the generator of a seed, shape (1, horizon)."""
-    try:
+    with blamed(policy.name):
         return played(policy, table, 1, generator(f"reaction {policy.name}", seed, noise), convention)
-    except ParameterError:
-        raise
-    except Exception as error:  # a class of the user may raise anything
-        raise UserError(f"{policy.name}: {in_words(error)}") from None

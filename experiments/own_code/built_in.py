@@ -43,15 +43,20 @@ def revisions(identity: str) -> dict[str, int]:
 
 
 @cache
-def _ours() -> dict[tuple[bool, str], type[Any]]:
-    """Every instance and policy class of `bandits`, by whether it is a learner, and its name."""
+def built_in_classes(*kinds: type[Any]) -> set[type[Any]]:
+    """Every class of `bandits` that is of one of these kinds and has a `name`."""
     for item in pkgutil.walk_packages(bandits.__path__, "bandits."):
         import_module(item.name)
-    waiting: list[type[Any]] = [Learner, Environment]
-    classes = {}
+    waiting, classes = list(kinds), set()
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
         if is_built_in(cls) and hasattr(cls, "name"):
-            classes[issubclass(cls, Learner), cls.name] = cls
+            classes.add(cls)
     return classes
+
+
+@cache
+def _ours() -> dict[tuple[bool, str], type[Any]]:
+    """Every instance and policy class of `bandits`, by whether it is a learner, and its name."""
+    return {(issubclass(cls, Learner), cls.name): cls for cls in built_in_classes(Learner, Environment)}

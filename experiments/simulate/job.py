@@ -148,12 +148,12 @@ def begun_in(store: Store) -> Store:
 
 def _looked_up(request: Request, store: Store, begun: Store | None) -> CellJob:
     try:
-        job = CellJob(request, store.read(request.cell, request.replications))
+        job = CellJob(request, store.without_weighted(request.cell, request.replications))
     except DamagedFileError as damage:
         job = CellJob(request, None, damage=str(damage))
     if begun and job.missing:
         try:
-            part = begun.read(request.cell)
+            part = begun.without_weighted(request.cell)
         except DamagedFileError:
             return job
         if part and part.replications > job.stored_until:

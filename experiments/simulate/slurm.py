@@ -61,7 +61,7 @@ class Slurm(Runner):
         with Status(missing, store) as status, self._submitting_to(store.root / LOGS) as submit:
             again = False
             while missing:
-                # Dealt round-robin, so that all jobs of an array take about the same time, which is not known before.
+                # Given out in turn, so that all jobs of an array take about the same time, which is not known before.
                 parts = [missing[first :: self.jobs] for first in range(min(self.jobs, len(missing)))]
                 work = [Work(Shipped([job.request for job in part]), store) for part in parts]
                 running = dict(zip(submit(work), parts, strict=True))

@@ -14,7 +14,7 @@ from experiments.simulate.job import CellJob, begun_in, look_up
 from experiments.simulate.second_play import Again, chosen, play_again, require_same, stop_plays
 from experiments.simulate.status import Status
 from experiments.store import Store
-from experiments.store.locks import Locks
+from experiments.store.locks import Locks, alone
 from experiments.store.results_file import set_aside, write_file
 from experiments.store.stored import Replications
 from experiments.store.whole_files import remove_file
@@ -45,13 +45,22 @@ def sweep(outcomes: Outcomes, jobs: Sequence[CellJob], store: Store) -> None:
 def without_damage(jobs: Sequence[CellJob], store: Store) -> list[CellJob]:
     """The jobs that lack replications, after their damaged files were reported and set aside."""
     missing = [job for job in jobs if job.missing]
-    for job in (job for job in missing if job.damage):
+    for job in missing:
+        if job.damage:
+            _report_damage(job, store)
+    return missing
+
+
+def _report_damage(job: CellJob, store: Store) -> None:
+    """Report a damaged file and set it aside, unless another process has done so, or stored a sound one, meanwhile."""
+    with store.writing(), alone(store.root, f"{job.cell.key}-write"):
+        (now,) = look_up([job.request], store)
         place = store.place(job.cell, job.request.replications)
-        assert place is not None
+        if now.damage is None or place is None:
+            return
         # published files are not ours to move, nor is a pack, which has other cells
         done = f"moved to {set_aside(place.file).name}" if place.file == store.path(job.cell) else "left where it is"
-        print(f"warning: {place}: {job.damage}; {done}, recomputing", file=sys.stderr)
-    return missing
+    print(f"warning: {place}: {now.damage}; {done}, recomputing", file=sys.stderr)
 
 
 class Sweep:

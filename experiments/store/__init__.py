@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -92,23 +92,30 @@ class Store:
         return best(copies, {name: replications})[name].place if copies else None
 
     def read(self, cell: Cell, replications: int = 1) -> Stored | None:
-        """All replications in the `place` chosen for `cell`, None if it is not stored. Raises `DamagedFileError`."""
+        """As `without_weighted`, and the weighted runs that its mean rests on. Raises `UserError` for damage."""
         place = self.place(cell, replications)
         if place is None:
             return None
-        return self.stored(cell, place.read())
+        with undamaged(place):
+            return self.stored(cell, place.read())
+
+    def without_weighted(self, cell: Cell, replications: int = 1) -> Stored | None:
+        """All replications in the `place` chosen for `cell`, None if it is not stored. Raises `DamagedFileError`."""
+        place = self.place(cell, replications)
+        return None if place is None else _checked(cell, place.read())
 
     def stored(self, cell: Cell, contents: Replications) -> Stored:
         """`contents` as replications of `cell`, with the weighted runs that its mean rests on.
 
-        Raises `DamagedFileError` for other checkpoints than the cell has.
+        Raises `DamagedFileError` for other checkpoints than the cell has, `UserError` for damaged weighted runs.
         """
-        if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
-            raise DamagedFileError("its checkpoints are not those of the cell")
-        return Stored(contents.rows, contents.footer, cell, weighted=self.weighted(cell))
+        return replace(_checked(cell, contents), weighted=self.weighted(cell))
 
     def weighted(self, cell: Cell) -> Stored | None:
-        """The stored weighted runs on which the mean regret of `cell` rests, see `weighted_of`; None for none."""
+        """The stored weighted runs on which the mean regret of `cell` rests, see `weighted_of`; None for none.
+
+        Raises `UserError`, which names their file, if that is damaged.
+        """
         weighted = weighted_of(cell)
         return None if weighted is None else self.read(weighted)
 
@@ -193,6 +200,13 @@ class Store:
 def name_of(cell: Cell) -> str:
     """The name of a cell, the same in every folder of results: INSTANCE/POLICY-KEY."""
     return f"{cell.instance.name}/{cell.policy.name}-{cell.key}"
+
+
+def _checked(cell: Cell, contents: Replications) -> Stored:
+    """`contents` as replications of `cell`. Raises `DamagedFileError` for other checkpoints than the cell has."""
+    if "t" in contents.rows and not np.array_equal(contents.t, cell.checkpoints):
+        raise DamagedFileError("its checkpoints are not those of the cell")
+    return Stored(contents.rows, contents.footer, cell)
 
 
 def without_key(name: str) -> str:

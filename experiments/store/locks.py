@@ -28,7 +28,9 @@ class Locks:
     def take(self, name: str) -> bool:
         """Try to take the lock `name`; whether this process now has it. False while another has it.
 
-        If the file system refuses leases too, as on a full disk, every process gets it: locks only avoid double work.
+        If the file system refuses leases too, as on a full disk, every process gets it. Then work may be done twice,
+        and of two processes that write the same cell or pack at once the last one decides what is kept: files are
+        whole, but replications that the other has added may be lost.
         """
         path = self.root / FOLDER / name
         with suppress(OSError):

@@ -1,23 +1,21 @@
 """A cell, built again from what a file says of it: its config, and the names of its classes."""
 
 import json
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-import bandits
 from bandits import checkpoint_grid
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment, Learner
 from experiments.cells import KINDS, RECORDED, Cell
 from experiments.config.build import build
 from experiments.errors import UserError
+from experiments.own_code.built_in import built_in_classes
 from experiments.store.stored import Replications
 
 
@@ -105,7 +103,6 @@ def _with_classes_of_today(node: Any, identity: Any) -> Any:
 @cache
 def _ours() -> dict[str, str]:
     """The module and class of every instance, policy and gap profile of `bandits`, by its name."""
-    modules = [import_module(item.name) for item in pkgutil.walk_packages(bandits.__path__, "bandits.")]
-    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    parts = [cls for cls in classes if issubclass(cls, Environment | Learner | GapProfile) and hasattr(cls, "name")]
-    return {cls.name: f"{cls.__module__}.{cls.__qualname__}" for cls in parts if cls.__module__.startswith("bandits.")}
+    return {
+        cls.name: f"{cls.__module__}.{cls.__qualname__}" for cls in built_in_classes(Environment, Learner, GapProfile)
+    }

@@ -11,7 +11,7 @@ from experiments.own_code.built_in import revisions
 from experiments.simulate import failures, job, slurm, status
 from experiments.simulate.failures import Failures
 from experiments.simulate.job import BEGUN
-from experiments.store import locks
+from experiments.store import locks, places_of_cell
 from experiments.store.packs import is_pack
 from experiments.store.place import Copy, Place, places_in
 from experiments.store.results_file import FILE, DamagedFileError
@@ -99,9 +99,14 @@ def _is_old(path: Path) -> bool:
 
 
 def removable(root: Path, cells: Iterable[Copy]) -> Iterator[Garbage]:
-    """The chosen cells below `root`, in results files or packs, with what was begun of them and records of failures."""
-    for place, _ in cells:
-        yield Garbage(place if place.is_packed else place.file, "chosen", place.size())
-        for path in (root / BEGUN / f"{place.name}.parquet", Failures(root).path(place.key)):
+    """The chosen cells below `root`, with what was begun of them and records of failures.
+
+    A cell may have a results file and be in a pack: it is removed from both. A pack that cannot be read is left.
+    """
+    for chosen, footer in cells:
+        for place in places_of_cell(root, chosen.name, footer["record"]):
+            with suppress(DamagedFileError):
+                yield Garbage(place if place.is_packed else place.file, "chosen", place.size())
+        for path in (root / BEGUN / f"{chosen.name}.parquet", Failures(root).path(chosen.key)):
             if path.exists():
                 yield Garbage(path, "begun", path.stat().st_size)

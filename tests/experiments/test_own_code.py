@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from bandits.environments.bernoulli import C1
+from bandits.environments.gap_profiles import GapProfile, OneGap
+from bandits.learner import Environment, Learner
 from bandits.policies.ucb import UCB1
 from experiments import load
 from experiments.cells.regret import RegretCell
@@ -18,6 +20,7 @@ from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
 from experiments.own_code import own_source
+from experiments.own_code.built_in import built_in_classes
 from experiments.simulate.second_play import STEPS, chosen
 from experiments.store.results_file import read_footer
 from tests import forked
@@ -341,3 +344,10 @@ def test_two_classes_of_one_name_are_not_one_cell(users, tmp_path):
         plan([["cells=[{policy: [mine, twin]}]", "horizon=50"]], Composer([tmp_path / "mine"]))
     plans = plan([[f"policy={name}", "horizon=50"] for name in ("mine", "twin")], Composer([tmp_path / "mine"]))
     assert len({planned.requests[0].cell.key for planned in plans}) == 2
+
+
+def test_a_name_in_a_file_is_of_one_class_of_this_repository():
+    """Files name instances, policies and gap profiles by `name` alone; `experiments.store.rebuilt` finds them by it."""
+    classes = built_in_classes(Environment, Learner, GapProfile)
+    assert len({cls.name for cls in classes}) == len(classes) > 90
+    assert {C1, UCB1, OneGap} <= classes

@@ -1,5 +1,6 @@
 """Audits of a user's classes: wrong guarantees are found, and pairs of inputs differ at every arm and step."""
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -8,17 +9,23 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bandits import Guarantee, StepwisePolicy
+from bandits import Guarantee, ParameterError, StepwisePolicy
+from bandits.audit.audits import Level
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
 from bandits.audit.ledger import Domain
 from bandits.audit.pairs import FEW, MOST, OTHERS, changed_places, largest_difference, most_pairs, most_telling, pairs
 from bandits.audit.planted import ScaledNoise
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
+from bandits.policies.batched_index import DPIMED
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRUCB, Moment
 from experiments.audit.__main__ import main as audit
-from experiments.audit.plays import plays
+from experiments.audit.plays import _block, plays
+from experiments.audit.power import Audit
 from experiments.audit.reaction import Reaction
 from experiments.config.compose import REPOSITORY
+from experiments.errors import UserError
 from scripts import privacy
 
 README = (REPOSITORY / "docs" / "your_own.md").read_text()
@@ -257,6 +264,39 @@ def test_too_few_plays_for_the_missing_noise_are_no_verdict(readme):
     assert re.search(r"without noise this audit shows [\d.]+: not seen; .*; take more runs", power(outcome))
 
 
+@dataclass(frozen=True)
+class OfATable(Leaks):
+    """Random arms, of which one play in 100 is what a reward was; it knows no more than `steps` steps."""
+
+    name: ClassVar[str] = "of_a_table"
+    steps: int
+
+    def start(self, arms, horizon):
+        if horizon > self.steps:
+            raise self.problem(horizon)
+        return super().start(arms, horizon)
+
+    def problem(self, horizon):
+        return IndexError(f"{horizon} steps are more than the table has")
+
+    def select(self, state, t, rng):
+        leaks = super().select(state, t, rng)
+        return leaks if t <= 2 * state["arms"] or rng.laplace() > 4 else int(rng.integers(state["arms"]))
+
+
+class Refuses(OfATable):
+    def problem(self, horizon):
+        return ParameterError("horizon", f"must be at most {self.steps}, got {horizon}")
+
+
+@pytest.mark.parametrize("cls", [OfATable, Refuses])
+def test_a_class_that_fails_at_a_longer_horizon_is_audited_at_the_one_that_was_wanted(cls):
+    audited = Audit(cls(0, 0, 12), Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1)
+    power = audited.by_plays(violated=False)
+    assert power.seen is False
+    assert power.words.endswith("parameters for earlier decisions (not seen with horizon=12 either)")
+
+
 @pytest.mark.slow
 def test_noise_that_differs_for_the_same_rng_is_no_verdict(readme):
     own = readme(NOISE.replace("rng.", "np.random.default_rng()."), *ASKED, "runs=3000")
@@ -323,3 +363,33 @@ def test_arms_without_any_noise_are_played_on_a_pair_that_changes_them():
 def test_a_bound_that_is_not_a_number_keeps_nothing():
     for kept, shown in ((np.nan, 0.0), (0.5, np.nan)):
         assert verdict_on(1.0, Bounds(kept, shown, "", "")) is AuditVerdict.UNDECIDED
+
+
+class Rare(DPRUCB):
+    """A policy for heavy tails that ends the program, as a class of the user might for a rare draw."""
+
+    name: ClassVar[str] = "rare"
+
+    def steps(self, moment, arms, horizon, rng):
+        sys.exit("a rare draw")
+
+
+def test_a_rare_error_of_a_policy_for_heavy_tails_is_one_line():
+    """The plays that choose the inputs may all end well; one of thousands raises."""
+    rare = GivenMoments(Rare(2.0), Moment(2.0, 0.9))
+    problem = _block(os.getpid(), rare, np.zeros((2, 4)), 1, "rare", 0, Convention.STREAM)
+    assert isinstance(problem, UserError)
+    assert str(problem).startswith("rare: it ends the program: a rare draw (")
+
+
+@dataclass(frozen=True)
+class Around(Leaks):
+    """A class of the user around a policy of this repository, and like it but for what it leaks."""
+
+    policy: DPIMED
+
+
+def test_a_class_around_a_policy_of_this_repository_is_one_of_the_user():
+    around = Around(0, 0, DPIMED(1.0))
+    assert Audit(around, Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1).own
+    assert plays(around, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1).inputs.startswith("reward 1 of arm 1 from 0 to 1")

@@ -34,7 +34,6 @@ from experiments.config.plan import Request
 from experiments.errors import UserError
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
-from experiments.store.results_file import DamagedFileError
 
 ALL_SEEN = BernoulliLosses(OneGap(8, 0.3), best=0.1)
 CELLS = {
@@ -154,7 +153,7 @@ def test_rows_that_cannot_be_are_refused_and_are_damage(kind, column, wrong, tmp
     with monkeypatch.context() as unchecked:
         unchecked.setattr(type(cell), "check", staticmethod(lambda *_: None))
         store.write(changed)
-    with pytest.raises(DamagedFileError):
+    with pytest.raises(UserError, match=": damaged: its "):
         store.read(cell)
 
 
@@ -269,3 +268,20 @@ def test_parts_of_a_cell_may_be_own():
     assert RegretCell(Resampled(Bandit(3)), UCB1(), 50).own == (Bandit,)
     assert RegretCell(Resampled(C1(3)), UCB1(), 50).own == ()
     assert RegretCell(C1(3), UCB1(), 50).key == "af356c083ccd57c5"
+
+
+def test_damage_of_weighted_runs_is_not_damage_of_the_plain_ones(tmp_path):
+    """Reading names the file of the weighted runs; a run of the plain cell neither reads it nor moves its own file."""
+    store = Store(tmp_path)
+    plain = RegretCell(C1(3), DPKLUCB(3.0), 10**9, recorded=1)
+    rare = WeightedCell(C1(3), DPKLUCB(3.0), 10**9)
+    run_jobs(look_up([Request(plain, 2, {}), Request(rare, 3, {})], store), store, 1)
+    content = store.path(plain).read_bytes()
+    store.path(rare).write_bytes(b"")
+    with pytest.raises(UserError, match=f"^{store.path(rare)}: damaged: not a readable parquet file"):
+        store.read(plain)
+    run_jobs(look_up([Request(plain, 2, {})], store), store, 1)
+    assert {path.name for path in store.path(plain).parent.iterdir()} == {store.path(plain).name, store.path(rare).name}
+    assert store.path(plain).read_bytes() == content
+    run_jobs(look_up([Request(rare, 3, {})], store), store, 1)
+    assert store.read(plain).weighted.replications == 3

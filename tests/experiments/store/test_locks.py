@@ -109,7 +109,7 @@ def test_a_lease_of_another_machine_ends_if_it_is_not_renewed(tmp_path, monkeypa
 
 
 def test_where_nothing_can_be_locked_everybody_goes_on(tmp_path):
-    """A full disk, or a folder that cannot be written: locks only avoid double work."""
+    """A full disk, or a folder that cannot be written: nobody waits for a lock that nobody can have."""
     (tmp_path / ".locks").write_text("in the way")
     assert Locks(tmp_path).take("a")
     assert Locks(tmp_path).take("a")

@@ -271,7 +271,7 @@ def test_damage_to_one_row_group_is_reported_and_leaves_the_others(alone, call):
     file = folder / "c1" / "regret.parquet"
     flip(file, group_of(file, bad) + 40)
     place = f"{file}: {bad.policy.name}-{bad.key}"
-    with pytest.raises(DamagedFileError):
+    with pytest.raises(UserError, match=f"^{place}: damaged: "):
         store.read(bad)
     assert store.read(good).replications == REPLICATIONS
     found = call("verify", f"results_dir={folder}", main=main)
@@ -467,6 +467,26 @@ def test_cells_of_old_revisions_are_garbage(call, folder, monkeypatch):
     assert [place.name for place, _ in look([folder]).copies if "ucb1" in place.name] == []
     assert Store(folder).read(replace(SIMULATED[1])).replications == REPLICATIONS
     assert cell.policy.name == "ucb1"
+
+
+def test_a_removed_cell_is_removed_from_its_file_and_from_the_pack(call, folder):
+    simulate(Store(folder), SIMULATED[:1], replications=5)
+    chosen = ("policy=ucb1", "instance=c1", f"results_dir={folder}")
+    name = f"{SIMULATED[0].policy.name}-{SIMULATED[0].key}"
+    paths = [f"{folder}/c1/{name}.parquet", f"{folder}/c1/regret.parquet: {name}"]
+    printed = call("remove", "remove=true", *chosen, main=main).out.splitlines()
+    assert [line for line in printed if name in line] == [os.path.relpath(path) for path in paths]
+    assert Store(folder).place(SIMULATED[0], 1) is None
+    assert Store(folder).read(SIMULATED[1]).replications == REPLICATIONS
+
+
+def test_a_cell_beside_a_damaged_pack_is_removed(call, folder):
+    simulate(Store(folder), SIMULATED[:1], replications=5)
+    (folder / "c1" / "regret.parquet").write_bytes(b"")
+    printed = call("remove", "policy=ucb1", "instance=c1", "remove=true", f"results_dir={folder}", main=main)
+    assert printed.out.splitlines()[-1].startswith("1 results, ")
+    assert "regret.parquet: damaged: " in printed.err
+    assert not Store(folder).path(SIMULATED[0]).exists()
 
 
 def test_the_crate_describes_packs_and_their_cells(call, folder):

@@ -22,6 +22,7 @@ from experiments.cells.stopping import StoppingCell
 from experiments.config.plan import Request
 from experiments.errors import UserError
 from experiments.simulate import CellJob, PolicyError, look_up, run_jobs
+from experiments.simulate.sweep import without_damage
 from experiments.store import Store
 from experiments.store.results_file import FOOTER, DamagedFileError, read_file
 
@@ -203,11 +204,27 @@ def test_damaged_files_are_set_aside_reported_and_computed_again(store, damage, 
     assert message.count("\n") == 1
 
 
+@pytest.mark.parametrize("replications", [0, 4], ids=["moved", "stored again"])
+def test_a_damaged_file_that_another_run_dealt_with_is_left_to_it(store, capsys, replications):
+    simulate(store)
+    store.path(CELL).write_bytes(b"")
+    jobs = look_up([Request(CELL, 4, {})], store)
+    without_damage(look_up([Request(CELL, 4, {})], store), store)  # by the other run
+    if replications:
+        simulate(store)
+    capsys.readouterr()
+    assert without_damage(jobs, store) == jobs
+    assert capsys.readouterr().err == ""
+    assert len(list(store.root.rglob("*.damaged*"))) == 1
+    run_jobs(jobs, store, workers=1)
+    assert store.read(CELL).replications == 4
+
+
 def test_a_file_under_another_name_is_not_believed(store):
     simulate(store)
     other = RegretCell(C1(3), UCB1(), 2_001)
     store.path(CELL).rename(store.path(other))
-    with pytest.raises(DamagedFileError, match="not that of its name"):
+    with pytest.raises(UserError, match=f"^{store.path(other)}: damaged: it holds the cell .*, not that of its name"):
         store.read(other)
 
 
