@@ -9,7 +9,7 @@ from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
 from experiments.audit.rows import AuditRow
 from scripts.drawing.numbers import whole
-from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, code, page_table
+from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, code_entry, page_table
 
 COLUMNS: Columns = [
     Column("policy", choices=True),
@@ -146,7 +146,7 @@ def entries(row: AuditRow) -> Entries:
     """The entries of a row, one for each of the `COLUMNS`."""
     bounds, kept, shown = row.deciding
     return [
-        code(row.policy),
+        code_entry(row.policy),
         set_parameters(row),
         row.level,
         *(TableEntry(whole(value), value) for value in (row.arms, row.horizon)),

@@ -86,7 +86,7 @@ def page_table(identifier: str, caption: str, columns: Columns, rows: Iterable[E
     )
 
 
-def code(text: str) -> TableEntry:
+def code_entry(text: str) -> TableEntry:
     """An entry that is code, such as a name that a command takes."""
     return TableEntry(text, kind="code")
 

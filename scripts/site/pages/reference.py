@@ -23,7 +23,7 @@ from experiments.config.build import build
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.overrides import PARTS
 from scripts.drawing.kinds import NAMES
-from scripts.pages.tables import Column, Columns, Entries, PageTable, code, page_table, with_code
+from scripts.pages.tables import Column, Columns, Entries, PageTable, code_entry, page_table, with_code
 from scripts.pages.text import comment_of
 from scripts.site.page import Page
 from scripts.tables import tables, title
@@ -178,7 +178,7 @@ def in_markdown(docstring: str) -> str:
 
 def _targets() -> PageTable:
     targets = TARGET.findall((REPOSITORY / "Makefile").read_text(encoding="utf-8"))
-    rows: list[Entries] = [[code(f"make {name}"), text] for name, text in targets]
+    rows: list[Entries] = [[code_entry(f"make {name}"), text] for name, text in targets]
     return page_table("targets", "Targets of make", ["target", "what it does"], rows)
 
 
@@ -207,7 +207,9 @@ def _keys() -> str:
 
 
 def _key_table(file: Path, name: str, prefix: str) -> PageTable:
-    rows: list[Entries] = [[code(prefix + key), code(value), comment] for key, value, comment in keys_in(file)]
+    rows: list[Entries] = [
+        [code_entry(prefix + key), code_entry(value), comment] for key, value, comment in keys_in(file)
+    ]
     return page_table(f"keys-{name}", f"Keys of {file.name}", ["key", "unless set", "what it is"], rows)
 
 
@@ -237,16 +239,16 @@ def _choices(composer: Composer, group: str) -> Mapping[str, Path]:
 
 def _instances(composer: Composer) -> PageTable:
     rows: list[Entries] = [
-        [code(name), _first(of), _parameters(file), getattr(of, "citation", "")]
+        [code_entry(name), _first(kind), _parameters(file), getattr(kind, "citation", "")]
         for name, file in _choices(composer, "instance").items()
-        for of in [_class_of(file)]
+        for kind in [_class_of(file)]
     ]
     return page_table("instances", "Instances", ["instance", "what it is", "parameters", "from"], rows)
 
 
 def _profiles(composer: Composer) -> PageTable:
     rows: list[Entries] = [
-        [code(name), with_code(comment_of(file.relative_to(REPOSITORY))), _parameters(file)]
+        [code_entry(name), with_code(comment_of(file.relative_to(REPOSITORY))), _parameters(file)]
         for name, file in _choices(composer, "profile").items()
     ]
     return page_table("profiles", "Gap profiles", ["profile", "gaps", "parameters"], rows)
@@ -275,7 +277,7 @@ def _experiments(composer: Composer) -> PageTable:
         keys: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
         shown = comment_of(file.relative_to(REPOSITORY)) or (keys.get("printed") or {}).get("shows", "")
         shown = shown or (keys.get("figure") or {}).get("title", "")
-        rows.append([code(name), name.partition("/")[0], with_code(str(shown))])
+        rows.append([code_entry(name), name.partition("/")[0], with_code(str(shown))])
     columns: Columns = ["experiment", Column("paper", choices=True), "shows"]
     return page_table("experiments", "Experiments", columns, rows)
 
@@ -289,7 +291,7 @@ def _kind(name: str) -> str:
 
 def _tables() -> PageTable:
     rows: list[Entries] = [
-        [code(name), name.partition("/")[0] if "/" in name else "any experiment", title(table)]
+        [code_entry(name), name.partition("/")[0] if "/" in name else "any experiment", title(table)]
         for name, table in tables().items()
     ]
     return page_table("tables", "Tables", ["table", Column("about", choices=True), "shows"], rows)
@@ -297,12 +299,12 @@ def _tables() -> PageTable:
 
 def _quantities() -> PageTable:
     rows: list[Entries] = [
-        [code(word), label, ", ".join(name for name, kind in KINDS.items() if word in kind.quantities)]
+        [code_entry(word), label, ", ".join(name for name, kind in KINDS.items() if word in kind.quantities)]
         for word, label in QUANTITIES.items()
     ]
     return page_table("quantities", "Quantities", ["quantity", "on an axis", "recorded of"], rows)
 
 
 def _forms() -> PageTable:
-    rows: list[Entries] = [[code(test), _first(form)] for test, form in FORMS.items()]
+    rows: list[Entries] = [[code_entry(test), _first(form)] for test, form in FORMS.items()]
     return page_table("tests", "Tests of claims", ["test", "what it judges"], rows)
