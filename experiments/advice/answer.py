@@ -211,6 +211,8 @@ def _placed(
     asking: Question, finalists: Sequence[Contender], runs: int, composer: Composer, extra: tuple[str, ...]
 ) -> list[Row]:
     """The row of each finalist, its runs shared equally by several places of the best arm."""
+    if not finalists:
+        return []
     orders = asking.orders(PLACES)
     names = {one.name for one in finalists}
     placed = []

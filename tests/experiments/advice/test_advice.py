@@ -495,3 +495,17 @@ def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
     assert next(changed(whole)) == "  over the range of gaps take b: 95 % quantile at most 201, at gap 0.4"
     assert replace(whole, variations=ends[:1]).over_range == []
     assert replace(whole, asking=question(**CASE)).over_range == []
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_an_answer_without_contenders_says_so_to_its_end(slow, one, monkeypatch):
+    """No policy promises enough, or all are too slow."""
+    monkeypatch.setattr(answer, "contenders", lambda *_: ([one] if slow else [], []))
+    for module in (answer, race):
+        monkeypatch.setattr(
+            module, "trials", lambda racers, *_: (dict.fromkeys(map(race.key_of, racers), 9.0) for _ in "1")
+        )
+    last = advise(**CASE)
+    assert sentence(last) == "No policy here both promises this and can be simulated in this case."
+    assert (last.rows, last.best, list(changed(last))) == ([], [], [])
+    assert len(last.dropped) == slow
