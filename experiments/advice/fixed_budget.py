@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from bandits.bounds.halving import halving_error, local_halving_error
-from bandits.exact.two_arms import TwoArms
+from bandits.exact.two_arms import MOST_PULLS, TwoArms
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from bandits.mechanisms.concentrated import pure_of_rho
@@ -81,13 +81,13 @@ def namers(
         namers([0.033, 0.03, 0.027], users=200_000, epsilon=0.5)[0].wrong
 
     Halving, uniform allocation and a knockout use all users. The others stop by themselves, wrong with probability
-    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms
-    are halved once: that is computed by `bandits.exact`. All else is simulated `runs` times and stored in
-    `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is left out, and so
-    is one that decides at every step if it would take too long. Without `trust` in a server, "local", "shuffle" or
-    "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that implies it.
-    With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies it, is
-    weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
+    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms are
+    halved once, with `MOST_PULLS` of each at most: that is computed by `bandits.exact`. All else is simulated `runs`
+    times and stored in `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is
+    left out, and so is one that decides at every step if it would take too long. Without `trust` in a server, "local",
+    "shuffle" or "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that
+    implies it. With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies
+    it, is weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
     keeps what it has composed.
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
@@ -106,7 +106,7 @@ def namers(
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
-        pulls = users // 2
+        pulls = min(users // 2, MOST_PULLS)
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
             policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
             design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
@@ -157,7 +157,8 @@ def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trus
         *((f"budget.{key}", value) for key, value in budget.items()),
     )
     name = HALVING[kind] if central else LOCAL_HALVING
-    fixed = (("policy", name), *spent, ("policy.explored", users), ("horizon", users + 2))
+    explored = min(users, 2 * MOST_PULLS) if arms == 2 else users
+    fixed = (("policy", name), *spent, ("policy.explored", explored), ("horizon", users + 2))
     halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
     rules = RULES[kind] if central else RULES_OF[trust]
     if central and kind:
