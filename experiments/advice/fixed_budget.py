@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from bandits import ParameterError
 from bandits.bounds.halving import halving_error, local_halving_error
 from bandits.exact.two_arms import MOST_PULLS, TwoArms
 from bandits.guarantees import Guarantee
@@ -176,7 +177,11 @@ def _with_delta(
         return
     for rule in WITH_DELTA:
         promise = Guarantee(epsilon, delta, TRUSTS[trust])
-        largest = largest_budget(cast(Any, rule)(epsilon, delta), "epsilon", promise)
+        try:
+            wanted = cast(Any, rule)(epsilon, delta)
+        except ParameterError:  # its noise is not for so small a budget
+            continue
+        largest = largest_budget(wanted, "epsilon", promise)
         if largest is not None:
             spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)
             yield (("policy", rule.name), *spent, ("policy.beta", beta), ("horizon", users))

@@ -138,3 +138,8 @@ def test_two_arms_explore_as_many_as_their_law_is_computed_for(tmp_path):
     assert row.wrong.estimate == TwoArms((0.03, 0.0300001), epsilon=1.0).wrong(MOST_PULLS) > 0.01
     assert row.bound == halving_error(np.array([0.0300001 - 0.03]), 2 * MOST_PULLS, epsilon=1.0)
     assert rows["DP-SE"].users > 2 * MOST_PULLS
+
+
+def test_a_budget_too_small_for_a_rule_leaves_it_out(tmp_path):
+    rows = namers([0.2, 0.8], 100, 5e-5, runs=20, results_dir=str(tmp_path), trust="shuffle", delta=1e-6)
+    assert {row.policy.name for row in rows if row.policy is not None} == {"ldp_halving", "ctb_tt"}
