@@ -57,7 +57,7 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"means": None, "rate": 0.5, "arms": 1, "gap": 0.1}, "arms"),
         ({"user": 5}, "user"),
         ({"rewards": "heavy", "moment": 3}, "moment"),
-        ({"rewards": "heavy", "moment": 1}, "moment"),
+        ({"rewards": "heavy", "moment": 1.005}, "moment"),
         ({"rewards": "heavy", "means": [0.5, 0]}, "means"),
         ({"moment": 1.5}, "moment"),
         ({"contributions": 0}, "contributions"),
