@@ -128,7 +128,7 @@ def from_users(learned: Learned) -> str:
     """From how many users on something learns, if that is known."""
     if learned.first is None:
         return f"Up to {learned.most:,} users, the most that were tried, nothing does"
-    row = learned.first.rows[0]
+    row = min(learned.first.rows, key=lambda row: row.median)
     return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
 
 

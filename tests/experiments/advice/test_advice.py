@@ -13,13 +13,13 @@ from bandits.policies.distributed import DistRDPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
-from experiments.advice.answer import Answer, Variation, advise
+from experiments.advice.answer import Answer, Learned, Variation, advise
 from experiments.advice.budgets import largest_budget
 from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged, pooled
-from experiments.advice.words import changed, lost, page, sentence, unbound
+from experiments.advice.words import changed, from_users, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.evidence.contests import contest, standing
@@ -383,6 +383,12 @@ def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
         "  gaps x 0.5: nothing learns; uniform play 200. With 32,000 users a does; a quarter of them are too few"
     ]
+
+
+def test_the_policy_that_learns_is_named_not_the_first(one):
+    """After 16 runs all are out of the contest, and stay in order of the mean."""
+    there = Variation("users", 8000, replace(question(**CASE), users=8000), [row("a", 2000, one), row("b", 100, one)])
+    assert from_users(Learned(there, 8000)).startswith("With 8,000 users b does")
 
 
 def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch):
