@@ -82,7 +82,8 @@ def case(asking: Question) -> Iterator[str]:
     else:
         arms = zip(past.names, past.intervals, strict=True)
         text = ", ".join(f"{name} {mean.estimate:.4g} ({mean.low:.4g} to {mean.high:.4g})" for name, mean in arms)
-        yield f"Means of the arms in the data, with intervals that hold together with probability 95 %: {text}"
+        sure = "" if asking.rewards == "clicks" else "about "  # Clopper and Pearson's hold for every law of clicks
+        yield f"Means of the arms in the data, with intervals that hold together with probability {sure}95 %: {text}"
         yield (
             "The answer takes these means for the truth. It depends on the data without noise: a decision made from it "
             "is not private for the people in the data."

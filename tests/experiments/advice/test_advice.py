@@ -19,10 +19,11 @@ from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged, pooled
-from experiments.advice.words import changed, from_users, lost, page, sentence, unbound
+from experiments.advice.words import case, changed, from_users, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.evidence.contests import contest, standing
+from experiments.intervals import mean
 from experiments.store.stored import Stored
 from scripts import advise as command
 
@@ -515,3 +516,20 @@ def test_an_answer_without_contenders_says_so_to_its_end(slow, one, monkeypatch)
     assert sentence(last) == "No policy here both promises this and can be simulated in this case."
     assert (last.rows, last.best, list(changed(last))) == ([], [], [])
     assert len(last.dropped) == slow
+
+
+def test_intervals_are_of_the_rewards_not_of_grouped_ones(csv):
+    """Of heavy tails most of the variance is within the group of the largest."""
+    rewards = np.random.default_rng(1).pareto(2.1, 1000).round(6) + 1e-6
+    path = csv("arm,reward\n" + "".join(f"a,{reward}\n" for reward in rewards) + "b,1\n")
+    found, single = read_past(path, heavy=True).intervals
+    assert found == pytest.approx(mean(rewards, 0.025))
+    assert (single.low, single.high) == (-math.inf, math.inf)
+    assert read_past(path, heavy=True).in_order([1, 0]).intervals == [single, found]
+
+
+def test_the_page_says_about_95_percent_where_intervals_are_approximate(csv):
+    said = "with intervals that hold together with probability"
+    for rewards, words in (("a,0\na,1\nb,0\nb,0\n", "95 %"), ("a,0.5\na,1\nb,0\nb,1\n", "about 95 %")):
+        first, *_ = case(question(data=csv(f"arm,reward\n{rewards}"), users=2000, epsilon=1))
+        assert f"{said} {words}: " in first
