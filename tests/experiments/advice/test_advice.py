@@ -46,6 +46,9 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"rewards": "weighty"}, "rewards"),
         ({"rewards": "bounded", "means": [0.5, 1]}, "means"),
         ({"means": [0.5, 0.5]}, "means"),
+        ({"means": [0.03, 0.0300000004]}, "means"),
+        ({"means": [0.03, 0.030000001]}, "means"),
+        ({"means": None, "rate": 0.5, "arms": 2, "gap": [1e-10, 0.1]}, "gap"),
         ({"means": [0.5, 2]}, "means"),
         ({"means": [0.5]}, "means"),
         ({"means": "x"}, "means"),
@@ -344,7 +347,7 @@ def test_many_values_are_grouped_and_keep_their_mean(csv):
         ("arm,reward\na,1\n,1\n", "line 3: "),
         ("", "cannot be read as CSV"),
         ("arm,reward\na,1\n", "data: must have 2 to"),
-        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best"),
+        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best by 2e-09, two have about the mean 1"),
     ],
 )
 def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
@@ -533,3 +536,10 @@ def test_the_page_says_about_95_percent_where_intervals_are_approximate(csv):
     for rewards, words in (("a,0\na,1\nb,0\nb,0\n", "95 %"), ("a,0.5\na,1\nb,0\nb,1\n", "about 95 %")):
         first, *_ = case(question(data=csv(f"arm,reward\n{rewards}"), users=2000, epsilon=1))
         assert f"{said} {words}: " in first
+
+
+def test_the_least_gap_is_not_rounded_to_none_where_it_is_smaller():
+    asking = question(means=[0.03, 0.030000002], users=2000, epsilon=1)
+    assert [there.gap for there in (asking, asking.with_gaps(0.5), asking.with_gaps(2))] == [2e-9, 1e-9, 4e-9]
+    for high in (3e-9, 5e-9, 1e-3, 0.4):
+        assert question(arms=3, rate=0.5, gap=[2e-9, high], users=2000, epsilon=1).hardest.gap >= 1e-9
