@@ -98,12 +98,12 @@ def namers(
     if delta and epsilon is not None:
         settings += _with_delta(len(means), users, epsilon, delta, beta, trust)
     slow = BY_STEPS if users * runs > MOST_STEPS else ()
-    settings = [one for one in settings if dict(one)["policy"] not in slow and (rules or not _stops(one))]
+    settings = [one for one in settings if dict(one)["policy"] not in slow]
     words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
     words += [f"replications={runs}", *([] if results_dir is None else [f"results_dir={results_dir}"])]
     planned = dict(zip(settings, attempts(settings, composer or Composer(), words), strict=True))
     plans = {setting: one for setting, one in planned.items() if isinstance(one, Plan)}
-    if not plans:
+    if not any(rules or not _stops(setting) for setting in plans):
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
@@ -114,7 +114,9 @@ def namers(
             design = replace(design, draws=noise_draws(dict(setting)["policy"]))
             wrong = intervals.exactly(design.wrong(pulls))
             computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
-    simulated = _simulated(means, plans) if plans else []
+    error = ERROR / max(len(plans), 1)  # of each interval, the same whether rules are left out or not
+    left = {setting: one for setting, one in plans.items() if rules or not _stops(setting)}
+    simulated = _simulated(means, left, error) if left else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
 
@@ -198,13 +200,13 @@ def _spent(setting: Setting) -> dict[str, float]:
     return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
 
 
-def _simulated(means: Sequence[float], plans: dict[Setting, Plan]) -> list[Namer]:
-    """The rows of policies that are played."""
+def _simulated(means: Sequence[float], plans: dict[Setting, Plan], error: float) -> list[Namer]:
+    """The rows of policies that are played; each interval misses by `error`."""
     complete(list(plans.values()), runner_of(list(plans.values())))
     rows = []
     for setting, planned in plans.items():
         stored = next(iter(stored_cells(planned)))
-        wrong = intervals.share(stored.measure("wrong_arm").astype(bool), ERROR / len(plans))
+        wrong = intervals.share(stored.measure("wrong_arm").astype(bool), error)
         users = float(stored.measure("identification_samples").mean())
         policy = stored.cell.policy
         rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting), users, policy))

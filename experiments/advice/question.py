@@ -243,7 +243,8 @@ def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...],
     most = math.inf if rewards == "heavy" else 1.0
     if not LEAST_GAP <= low <= high or rate + high > most or (arms > 2 and rate < high):
         raise UserError(
-            f"gap: must be at least {LEAST_GAP:g}, low before high, rate - gap and rate + gap in 0..{most:g}, got {shown(ends)}"
+            f"gap: must be at least {LEAST_GAP:g}, low before high, rate - gap and rate + gap in 0..{most:g}, "
+            f"got {shown(ends)}"
         )
     middle = math.sqrt(low * high)
     nearby = USUAL_NEARBY if low == high else (low / middle, high / middle)

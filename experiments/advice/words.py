@@ -222,6 +222,7 @@ def naming_sentence(naming: Naming) -> str:
             f"With {users:,} users take {best.label}: {100 * best.wrong.estimate:.3g} % of its runs name a wrong arm."
         )
     else:
+        best = next(row for row in naming.rows if row.wrong.high <= naming.error)
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
     text += over_the_range(naming)
     if naming.asking.delta and naming.asking.trust in ("shuffle", "distributed"):

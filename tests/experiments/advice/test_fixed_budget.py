@@ -143,3 +143,12 @@ def test_two_arms_explore_as_many_as_their_law_is_computed_for(tmp_path):
 def test_a_budget_too_small_for_a_rule_leaves_it_out(tmp_path):
     rows = namers([0.2, 0.8], 100, 5e-5, runs=20, results_dir=str(tmp_path), trust="shuffle", delta=1e-6)
     assert {row.policy.name for row in rows if row.policy is not None} == {"ldp_halving", "ctb_tt"}
+
+
+def test_intervals_are_the_same_without_rules(tmp_path):
+    given = {"means": [0.3, 0.7, 0.5], "users": 122, "epsilon": 1.0, "runs": 20, "results_dir": str(tmp_path)}
+    every, fixed = (by_label(namers(**given, rules=rules)) for rules in (True, False))
+    assert {label: row.wrong for label, row in every.items() if not row.stops} == {
+        label: row.wrong for label, row in fixed.items()
+    }
+    assert any(row.stops for row in every.values())
