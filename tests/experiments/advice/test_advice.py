@@ -543,3 +543,12 @@ def test_the_least_gap_is_not_rounded_to_none_where_it_is_smaller():
     assert [there.gap for there in (asking, asking.with_gaps(0.5), asking.with_gaps(2))] == [2e-9, 1e-9, 4e-9]
     for high in (3e-9, 5e-9, 1e-3, 0.4):
         assert question(arms=3, rate=0.5, gap=[2e-9, high], users=2000, epsilon=1).hardest.gap >= 1e-9
+
+
+@pytest.mark.parametrize(
+    "fields", [{"means": [0.0300000006, 0.0300000024]}, {"means": [0.5, 1e-10], "rewards": "bounded"}]
+)
+def test_means_are_checked_as_they_are_rounded(fields):
+    """To a gap of 1e-9, and to a mean of 0."""
+    with pytest.raises(UserError, match=r"^means: "):
+        question(**CASE | fields)
