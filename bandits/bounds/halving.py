@@ -29,7 +29,7 @@ def overtaken(pulls: int, gap: float, epsilon: float | None = None, rho: float |
     if epsilon is not None:
         tilts = epsilon * TILTS
         logs = -tilts * pulls * gap + pulls * tilts**2 / 4 - 2 * np.log1p(-(TILTS**2))
-        return min(1.0, math.exp(float(logs.min())))
+        return math.exp(min(0.0, float(logs.min())))
     noise = 0.0 if rho is None else 2 / rho
     return math.exp(-((pulls * gap) ** 2) / (pulls + noise))
 

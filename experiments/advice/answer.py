@@ -36,11 +36,12 @@ def learns(asking: Question, rows: Sequence[Row]) -> bool:
 
 @dataclass(frozen=True)
 class Variation:
-    """The question with one thing changed, and the rows there in order of their risk.
+    """The question with one thing changed, and the rows there.
 
     Attributes
     ----------
     field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
+    rows: in order of their risk; if they have fewer than `FEWEST` runs, of the mean that they lost in the first ones.
     learned: of gaps with which nothing learns, see `Learned`.
     """
 
@@ -211,6 +212,8 @@ def _placed(
     asking: Question, finalists: Sequence[Contender], runs: int, composer: Composer, extra: tuple[str, ...]
 ) -> list[Row]:
     """The row of each finalist, its runs shared equally by several places of the best arm."""
+    if not finalists:
+        return []
     orders = asking.orders(PLACES)
     names = {one.name for one in finalists}
     placed = []

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from bandits import ParameterError
 from bandits.bounds.halving import halving_error, local_halving_error
-from bandits.exact.two_arms import TwoArms
+from bandits.exact.two_arms import MOST_PULLS, TwoArms
 from bandits.guarantees import Guarantee
 from bandits.learner import Learner
 from bandits.mechanisms.concentrated import pure_of_rho
@@ -81,13 +82,13 @@ def namers(
         namers([0.033, 0.03, 0.027], users=200_000, epsilon=0.5)[0].wrong
 
     Halving, uniform allocation and a knockout use all users. The others stop by themselves, wrong with probability
-    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms
-    are halved once: that is computed by `bandits.exact`. All else is simulated `runs` times and stored in
-    `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is left out, and so
-    is one that decides at every step if it would take too long. Without `trust` in a server, "local", "shuffle" or
-    "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that implies it.
-    With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies it, is
-    weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
+    `beta` at most, and are wrong here too if the users do not suffice; without `rules` they are left out. Two arms are
+    halved once, with `MOST_PULLS` of each at most: that is computed by `bandits.exact`. All else is simulated `runs`
+    times and stored in `results_dir`, as by `experiments.run`. A policy whose first round or batch needs more users is
+    left out, and so is one that decides at every step if it would take too long. Without `trust` in a server, "local",
+    "shuffle" or "distributed", halving is that on bits of users; a rho is then promised by the pure epsilon that
+    implies it. With a `delta` beside epsilon policies take part whose own promise, at the largest budget that implies
+    it, is weaker: normal noise, or rules of shuffled bits and of modular sums. Who asks often gives a `composer`, which
     keeps what it has composed.
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
@@ -97,23 +98,25 @@ def namers(
     if delta and epsilon is not None:
         settings += _with_delta(len(means), users, epsilon, delta, beta, trust)
     slow = BY_STEPS if users * runs > MOST_STEPS else ()
-    settings = [one for one in settings if dict(one)["policy"] not in slow and (rules or not _stops(one))]
+    settings = [one for one in settings if dict(one)["policy"] not in slow]
     words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
     words += [f"replications={runs}", *([] if results_dir is None else [f"results_dir={results_dir}"])]
     planned = dict(zip(settings, attempts(settings, composer or Composer(), words), strict=True))
     plans = {setting: one for setting, one in planned.items() if isinstance(one, Plan)}
-    if not plans:
+    if not any(rules or not _stops(setting) for setting in plans):
         raise UserError(str(next(iter(planned.values()))))
     computed = []
     if len(means) == 2:
-        pulls = users // 2
+        pulls = min(users // 2, MOST_PULLS)
         for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
             policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
             design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
             design = replace(design, draws=noise_draws(dict(setting)["policy"]))
             wrong = intervals.exactly(design.wrong(pulls))
             computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
-    simulated = _simulated(means, plans) if plans else []
+    error = ERROR / max(len(plans), 1)  # of each interval, the same whether rules are left out or not
+    left = {setting: one for setting, one in plans.items() if rules or not _stops(setting)}
+    simulated = _simulated(means, left, error) if left else []
     return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
 
@@ -157,7 +160,8 @@ def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trus
         *((f"budget.{key}", value) for key, value in budget.items()),
     )
     name = HALVING[kind] if central else LOCAL_HALVING
-    fixed = (("policy", name), *spent, ("policy.explored", users), ("horizon", users + 2))
+    explored = min(users, 2 * MOST_PULLS) if arms == 2 else users
+    fixed = (("policy", name), *spent, ("policy.explored", explored), ("horizon", users + 2))
     halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
     rules = RULES[kind] if central else RULES_OF[trust]
     if central and kind:
@@ -175,7 +179,11 @@ def _with_delta(
         return
     for rule in WITH_DELTA:
         promise = Guarantee(epsilon, delta, TRUSTS[trust])
-        largest = largest_budget(cast(Any, rule)(epsilon, delta), "epsilon", promise)
+        try:
+            wanted = cast(Any, rule)(epsilon, delta)
+        except ParameterError:  # its noise is not for so small a budget
+            continue
+        largest = largest_budget(wanted, "epsilon", promise)
         if largest is not None:
             spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)
             yield (("policy", rule.name), *spent, ("policy.beta", beta), ("horizon", users))
@@ -192,13 +200,13 @@ def _spent(setting: Setting) -> dict[str, float]:
     return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
 
 
-def _simulated(means: Sequence[float], plans: dict[Setting, Plan]) -> list[Namer]:
-    """The rows of policies that are played."""
+def _simulated(means: Sequence[float], plans: dict[Setting, Plan], error: float) -> list[Namer]:
+    """The rows of policies that are played; each interval misses by `error`."""
     complete(list(plans.values()), runner_of(list(plans.values())))
     rows = []
     for setting, planned in plans.items():
         stored = next(iter(stored_cells(planned)))
-        wrong = intervals.share(stored.measure("wrong_arm").astype(bool), ERROR / len(plans))
+        wrong = intervals.share(stored.measure("wrong_arm").astype(bool), error)
         users = float(stored.measure("identification_samples").mean())
         policy = stored.cell.policy
         rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting), users, policy))

@@ -29,12 +29,12 @@ class Naming:
     error: the probability of a wrong arm that is allowed; None if the number of users was given.
     rows: policies that promise enough, the least often wrong first.
     free: the least often wrong without privacy.
-    curve: (users, the row that is least often wrong there).
+    curve: (users, the row that is least often wrong there of those that use all; at the number of `asking` of all).
     sure: of an `error`, (users, a rule that stops by itself and errs so seldom whatever the gaps are) with which it has
         stopped in time; None if it was not found.
     nearby: (factor, users, row): the same with all gaps times a factor, half and twice, or those to the middle and the
-        largest of a range. The row is the one that is least often wrong; with an `error`, `users` are enough there, or
-        None if none are.
+        largest of a range. The row is the one that is least often wrong of those that use all users; with an `error`,
+        `users` are enough there, or None if none are.
     """
 
     asking: Question

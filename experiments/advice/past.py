@@ -1,5 +1,6 @@
 """Rewards that were observed: a table of arms and rewards, as a question takes it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import pandas as pd
 
 from bandits.arrays import FloatArray, IntArray
 from experiments.errors import UserError
-from experiments.intervals import Interval, mean, share
+from experiments.intervals import Approximate, Interval, half_width, share
 
 VALUES = 20  # of an arm; more are put into as many groups of neighbours, each with the mean of its rewards
 ERROR = 0.05  # the probability that the interval of some arm misses
@@ -26,11 +27,13 @@ class Past:
     ----------
     names: of the arms, as the file has them.
     values, counts: of each arm its rewards, and how often each was observed.
+    deviations: of each arm the standard deviation of its rewards before they were grouped, infinite of a single one.
     """
 
     names: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
     counts: tuple[tuple[int, ...], ...]
+    deviations: tuple[float, ...]
     heavy: bool = False
 
     @property
@@ -49,18 +52,19 @@ class Past:
     def intervals(self) -> list[Interval]:
         """Of the mean of each arm, all of them with probability 95 %: for every law of clicks, else approximate."""
         error = ERROR / len(self.names)
-        every = [np.repeat(values, counts) for values, counts in zip(self.values, self.counts, strict=True)]
         if self.rewards == "clicks":
-            return [share(rewards == 1, error) for rewards in every]
-        return [mean(rewards, error) for rewards in every]
+            every = zip(self.values, self.counts, strict=True)
+            return [share(np.repeat(values, counts) == 1, error) for values, counts in every]
+        return [_around(*arm, error) for arm in zip(self.means, self.deviations, map(sum, self.counts), strict=True)]
 
     def in_order(self, order: Sequence[int] | IntArray) -> "Past":
         """The same with arms in another order."""
-        names, values, counts = self.names, self.values, self.counts
+        names, values, counts, deviations = self.names, self.values, self.counts, self.deviations
         return Past(
             tuple(names[arm] for arm in order),
             tuple(values[arm] for arm in order),
             tuple(counts[arm] for arm in order),
+            tuple(deviations[arm] for arm in order),
             self.heavy,
         )
 
@@ -87,8 +91,16 @@ def read_past(path: Any, heavy: bool = False) -> Past:
             f"data: {path}, line {line + 2}: needs an arm and a reward {wanted}, got arm {arm}, reward {reward}{advice}"
         )
     arms = sorted(table.arm.unique())
-    laws = [_law(rewards[table.arm == arm].to_numpy(float)) for arm in arms]
-    return Past(tuple(arms), tuple(values for values, _ in laws), tuple(counts for _, counts in laws), heavy)
+    every = [rewards[table.arm == arm].to_numpy(float) for arm in arms]
+    laws = [_law(part) for part in every]
+    deviations = tuple(float(part.std(ddof=1)) if len(part) > 1 else math.inf for part in every)
+    return Past(tuple(arms), tuple(law[0] for law in laws), tuple(law[1] for law in laws), deviations, heavy)
+
+
+def _around(centre: float, deviation: float, rewards: int, error: float) -> Interval:
+    """Student's interval of the mean of so many rewards, infinite of a single one."""
+    half = float(half_width(deviation, rewards, error)) if rewards > 1 else math.inf
+    return Approximate(centre, centre - half, centre + half)
 
 
 def _law(rewards: FloatArray) -> tuple[tuple[float, ...], tuple[int, ...]]:

@@ -20,9 +20,11 @@ SOURCES = ("means", "rate", "data")  # of what is known of the arms
 FIELDS = (*SOURCES, "arms", "users", "epsilon", "delta", "rho", "gap", "trust", "rewards", "moment", "contributions")
 MOST_ARMS, MOST_USERS, MOST_CONTRIBUTIONS = 1000, 10**12, 10**6
 MOST_RUNS = 100_000
+LEAST_MOMENT = 1.01  # with less, numbers of policies overflow for many users
 TRIES = 8  # draws for an order that is wanted, as some are the same
 USUAL_NEARBY = (0.5, 2.0)  # of gaps that are said to be known
 DIGITS = 9  # of means, so that scaling leaves no rounding in keys
+LEAST_GAP = 2e-9  # so that half of it is not rounded to 0
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,8 @@ def seed_of(means: Sequence[float]) -> int:
 
 
 def _check(means: Sequence[float], rewards: str, source: str) -> None:
-    """Refuse means outside the range of rewards, too few or too many, or two that are the largest."""
+    """Refuse means outside the range of rewards, too few or too many, or two that are the largest once rounded."""
+    means = [round(mean, DIGITS) for mean in means]
     inside, good = {
         "clicks": ("[0, 1]", all(0 <= mean <= 1 for mean in means)),
         "bounded": ("(0, 1)", all(0 < mean < 1 for mean in means)),
@@ -206,8 +209,8 @@ def _check(means: Sequence[float], rewards: str, source: str) -> None:
         raise UserError(f"{source}: means must be in {inside}, got {shown(list(means))}")
     if not 2 <= len(means) <= MOST_ARMS:
         raise UserError(f"{source}: must have 2 to {MOST_ARMS} arms, got {len(means)}")
-    if sorted(means)[-1] == sorted(means)[-2]:
-        raise UserError(f"{source}: one arm must be the best, two have the mean {max(means):g}")
+    if round(sorted(means)[-1] - sorted(means)[-2], DIGITS) < LEAST_GAP:
+        raise UserError(f"{source}: one arm must be the best by {LEAST_GAP:g}, two have about the mean {max(means):g}")
 
 
 def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
@@ -215,10 +218,7 @@ def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
         if "moment" in given:
             raise UserError("moment: only for rewards=heavy")
         return None
-    moment = _number(given, "moment", 1.0, 2.0, 1.5)
-    if moment == 1:
-        raise UserError("moment: must be above 1: the order of a moment of the rewards that is finite, as 1.5")
-    return moment
+    return _number(given, "moment", LEAST_MOMENT, 2.0, 1.5)
 
 
 def _of_list(means: Any) -> tuple[float, ...]:
@@ -241,9 +241,10 @@ def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...],
         raise UserError(f"gap: must be a number or [low,high], got {shown(given['gap'])}")
     low, high = (_number({"gap": end}, "gap", 0.0, 1.0 if rewards != "heavy" else 1e9) for end in ends)
     most = math.inf if rewards == "heavy" else 1.0
-    if not 0 < low <= high or rate + high > most or (arms > 2 and rate < high):
+    if not LEAST_GAP <= low <= high or rate + high > most or (arms > 2 and rate < high):
         raise UserError(
-            f"gap: must be above 0, low before high, rate - gap and rate + gap in 0..{most:g}, got {shown(ends)}"
+            f"gap: must be at least {LEAST_GAP:g}, low before high, rate - gap and rate + gap in 0..{most:g}, "
+            f"got {shown(ends)}"
         )
     middle = math.sqrt(low * high)
     nearby = USUAL_NEARBY if low == high else (low / middle, high / middle)

@@ -103,7 +103,7 @@ def race(
         tried |= more
     left = [one for one in racers if tried[key_of(one)] <= longest]
     slow = [(one.label, tried[key_of(one)]) for one in racers if tried[key_of(one)] > longest]
-    dropped = [f"{label} (not run: about {needed:.1g} s a run)" for label, needed in slow]
+    dropped = [f"{label} (not run: {_too_slow(needed)})" for label, needed in slow]
     for runs in ROUNDS:
         rows = sorted(play(left, runs), key=lambda row: row.lost)
         means = ", ".join(f"{row.label} {row.lost:,.0f}" for row in rows[:FINALISTS])
@@ -112,6 +112,10 @@ def race(
         dropped += [f"{row.label} (lost {row.lost:,.0f} after {runs} runs)" for row in rows[keep:]]
         left = [row.contender for row in rows[:keep]]
     return left, dropped
+
+
+def _too_slow(seconds: float) -> str:
+    return f"about {seconds:.1g} s a run" if math.isfinite(seconds) else "its numbers overflow"
 
 
 def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -> Row:

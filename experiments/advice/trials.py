@@ -144,8 +144,14 @@ def _names(code: CodeType) -> set[str]:
 
 
 def seconds_of_a_run(policy: Policy, instance: Instance, users: int) -> float:
-    """How long a run takes: linear in users from a short one if that is fast enough, else by the growth to a longer."""
-    short = _seconds(policy, instance, min(users, SHORT))
+    """How long a run takes: linear in users from a short one if that is fast enough, else by the growth to a longer.
+
+    Infinite if the numbers of the policy overflow, as those of epochs of heavy rewards do near a moment of 1.
+    """
+    try:
+        short = _seconds(policy, instance, min(users, SHORT))
+    except ArithmeticError:
+        return math.inf
     if short * max(users / SHORT, 1.0) <= LONGEST:
         return short * max(users / SHORT, 1.0)
     long = _seconds(policy, instance, min(users, LONG))

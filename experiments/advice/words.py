@@ -82,7 +82,8 @@ def case(asking: Question) -> Iterator[str]:
     else:
         arms = zip(past.names, past.intervals, strict=True)
         text = ", ".join(f"{name} {mean.estimate:.4g} ({mean.low:.4g} to {mean.high:.4g})" for name, mean in arms)
-        yield f"Means of the arms in the data, with intervals that hold together with probability 95 %: {text}"
+        sure = "" if asking.rewards == "clicks" else "about "  # Clopper and Pearson's hold for every law of clicks
+        yield f"Means of the arms in the data, with intervals that hold together with probability {sure}95 %: {text}"
         yield (
             "The answer takes these means for the truth. It depends on the data without noise: a decision made from it "
             "is not private for the people in the data."
@@ -128,7 +129,7 @@ def from_users(learned: Learned) -> str:
     """From how many users on something learns, if that is known."""
     if learned.first is None:
         return f"Up to {learned.most:,} users, the most that were tried, nothing does"
-    row = learned.first.rows[0]
+    row = min(learned.first.rows, key=lambda row: row.median)
     return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
 
 
@@ -221,6 +222,7 @@ def naming_sentence(naming: Naming) -> str:
             f"With {users:,} users take {best.label}: {100 * best.wrong.estimate:.3g} % of its runs name a wrong arm."
         )
     else:
+        best = next(row for row in naming.rows if row.wrong.high <= naming.error)
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
     text += over_the_range(naming)
     if naming.asking.delta and naming.asking.trust in ("shuffle", "distributed"):

@@ -61,7 +61,7 @@ FIELDS = (
     FormField("contributions", "Answers of one user", "1 if left out; ε is about all of them"),
     FormField("delta", "δ", "0 if left out; as 1e-6"),
     FormField("rho", "ρ, in place of ε", "of zero-concentrated privacy"),
-    FormField("moment", "Finite moment", "of amounts: above 1, at most 2; 1.5 if left out"),
+    FormField("moment", "Finite moment", "of amounts: 1.01 to 2; 1.5 if left out"),
     FormField("runs", "Simulated runs", "100 if left out, 1,000 to find out which is best"),
 )
 NAMED = {field.name: field for field in FIELDS}

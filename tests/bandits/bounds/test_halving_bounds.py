@@ -24,6 +24,7 @@ def test_one_arm_overtakes_another_by_hand():
     at = math.exp(-0.089 * 200 + 250 * 0.089**2) / (1 - 0.89**2) ** 2  # the best x is near .089
     assert 0.99 * at < overtaken(1000, 0.2, epsilon=0.1) <= at
     assert overtaken(1000, 0.2, epsilon=100.0) == pytest.approx(math.exp(-40), rel=0.1)
+    assert overtaken(10**10, 1e-7, epsilon=1.0) == 1  # of the smallest x too the logarithm is 62,000
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)

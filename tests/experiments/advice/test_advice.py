@@ -13,16 +13,17 @@ from bandits.policies.distributed import DistRDPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
-from experiments.advice.answer import Answer, Variation, advise
+from experiments.advice.answer import Answer, Learned, Variation, advise
 from experiments.advice.budgets import largest_budget
 from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged, pooled
-from experiments.advice.words import changed, lost, page, sentence, unbound
+from experiments.advice.words import case, changed, from_users, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.evidence.contests import contest, standing
+from experiments.intervals import mean
 from experiments.store.stored import Stored
 from scripts import advise as command
 
@@ -45,6 +46,9 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"rewards": "weighty"}, "rewards"),
         ({"rewards": "bounded", "means": [0.5, 1]}, "means"),
         ({"means": [0.5, 0.5]}, "means"),
+        ({"means": [0.03, 0.0300000004]}, "means"),
+        ({"means": [0.03, 0.030000001]}, "means"),
+        ({"means": None, "rate": 0.5, "arms": 2, "gap": [1e-10, 0.1]}, "gap"),
         ({"means": [0.5, 2]}, "means"),
         ({"means": [0.5]}, "means"),
         ({"means": "x"}, "means"),
@@ -57,7 +61,7 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"means": None, "rate": 0.5, "arms": 1, "gap": 0.1}, "arms"),
         ({"user": 5}, "user"),
         ({"rewards": "heavy", "moment": 3}, "moment"),
-        ({"rewards": "heavy", "moment": 1}, "moment"),
+        ({"rewards": "heavy", "moment": 1.005}, "moment"),
         ({"rewards": "heavy", "means": [0.5, 0]}, "means"),
         ({"moment": 1.5}, "moment"),
         ({"contributions": 0}, "contributions"),
@@ -343,7 +347,7 @@ def test_many_values_are_grouped_and_keep_their_mean(csv):
         ("arm,reward\na,1\n,1\n", "line 3: "),
         ("", "cannot be read as CSV"),
         ("arm,reward\na,1\n", "data: must have 2 to"),
-        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best"),
+        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best by 2e-09, two have about the mean 1"),
     ],
 )
 def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
@@ -383,6 +387,12 @@ def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
         "  gaps x 0.5: nothing learns; uniform play 200. With 32,000 users a does; a quarter of them are too few"
     ]
+
+
+def test_the_policy_that_learns_is_named_not_the_first(one):
+    """After 16 runs all are out of the contest, and stay in order of the mean."""
+    there = Variation("users", 8000, replace(question(**CASE), users=8000), [row("a", 2000, one), row("b", 100, one)])
+    assert from_users(Learned(there, 8000)).startswith("With 8,000 users b does")
 
 
 def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch):
@@ -495,3 +505,50 @@ def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
     assert next(changed(whole)) == "  over the range of gaps take b: 95 % quantile at most 201, at gap 0.4"
     assert replace(whole, variations=ends[:1]).over_range == []
     assert replace(whole, asking=question(**CASE)).over_range == []
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_an_answer_without_contenders_says_so_to_its_end(slow, one, monkeypatch):
+    """No policy promises enough, or all are too slow."""
+    monkeypatch.setattr(answer, "contenders", lambda *_: ([one] if slow else [], []))
+    for module in (answer, race):
+        monkeypatch.setattr(
+            module, "trials", lambda racers, *_: (dict.fromkeys(map(race.key_of, racers), 9.0) for _ in "1")
+        )
+    last = advise(**CASE)
+    assert sentence(last) == "No policy here both promises this and can be simulated in this case."
+    assert (last.rows, last.best, list(changed(last))) == ([], [], [])
+    assert len(last.dropped) == slow
+
+
+def test_intervals_are_of_the_rewards_not_of_grouped_ones(csv):
+    """Of heavy tails most of the variance is within the group of the largest."""
+    rewards = np.random.default_rng(1).pareto(2.1, 1000).round(6) + 1e-6
+    path = csv("arm,reward\n" + "".join(f"a,{reward}\n" for reward in rewards) + "b,1\n")
+    found, single = read_past(path, heavy=True).intervals
+    assert found == pytest.approx(mean(rewards, 0.025))
+    assert (single.low, single.high) == (-math.inf, math.inf)
+    assert read_past(path, heavy=True).in_order([1, 0]).intervals == [single, found]
+
+
+def test_the_page_says_about_95_percent_where_intervals_are_approximate(csv):
+    said = "with intervals that hold together with probability"
+    for rewards, words in (("a,0\na,1\nb,0\nb,0\n", "95 %"), ("a,0.5\na,1\nb,0\nb,1\n", "about 95 %")):
+        first, *_ = case(question(data=csv(f"arm,reward\n{rewards}"), users=2000, epsilon=1))
+        assert f"{said} {words}: " in first
+
+
+def test_the_least_gap_is_not_rounded_to_none_where_it_is_smaller():
+    asking = question(means=[0.03, 0.030000002], users=2000, epsilon=1)
+    assert [there.gap for there in (asking, asking.with_gaps(0.5), asking.with_gaps(2))] == [2e-9, 1e-9, 4e-9]
+    for high in (3e-9, 5e-9, 1e-3, 0.4):
+        assert question(arms=3, rate=0.5, gap=[2e-9, high], users=2000, epsilon=1).hardest.gap >= 1e-9
+
+
+@pytest.mark.parametrize(
+    "fields", [{"means": [0.0300000006, 0.0300000024]}, {"means": [0.5, 1e-10], "rewards": "bounded"}]
+)
+def test_means_are_checked_as_they_are_rounded(fields):
+    """To a gap of 1e-9, and to a mean of 0."""
+    with pytest.raises(UserError, match=r"^means: "):
+        question(**CASE | fields)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from bandits.bounds.halving import halving_error, local_halving_error
-from bandits.exact.two_arms import TwoArms
+from bandits.exact.two_arms import MOST_PULLS, TwoArms
 from bandits.guarantees import Guarantee
 from experiments import load_pulls
 from experiments.advice import fixed_budget
@@ -128,3 +128,27 @@ def test_normal_noise_of_two_arms_has_its_exact_law(tmp_path):
     given = {"runs": 20, "results_dir": str(tmp_path), "delta": 1e-6}
     row = by_label(namers([0.3, 0.4], 300, epsilon=1.0, **given))["DP-Halving-Gauss (ρ-zCDP)"]
     assert row.wrong.estimate == TwoArms((0.3, 0.4), rho=rho, draws=2).wrong(150)
+
+
+def test_two_arms_explore_as_many_as_their_law_is_computed_for(tmp_path):
+    given = {"epsilon": 1.0, "runs": 20, "results_dir": str(tmp_path)}
+    rows = by_label(namers([0.03, 0.0300001], 10**12, **given))
+    row = rows["DP-Knockout"]
+    assert row.users == dict(row.setting)["policy.explored"] == row.policy.explored == 2 * MOST_PULLS
+    assert row.wrong.estimate == TwoArms((0.03, 0.0300001), epsilon=1.0).wrong(MOST_PULLS) > 0.01
+    assert row.bound == halving_error(np.array([0.0300001 - 0.03]), 2 * MOST_PULLS, epsilon=1.0)
+    assert rows["DP-SE"].users > 2 * MOST_PULLS
+
+
+def test_a_budget_too_small_for_a_rule_leaves_it_out(tmp_path):
+    rows = namers([0.2, 0.8], 100, 5e-5, runs=20, results_dir=str(tmp_path), trust="shuffle", delta=1e-6)
+    assert {row.policy.name for row in rows if row.policy is not None} == {"ldp_halving", "ctb_tt"}
+
+
+def test_intervals_are_the_same_without_rules(tmp_path):
+    given = {"means": [0.3, 0.7, 0.5], "users": 122, "epsilon": 1.0, "runs": 20, "results_dir": str(tmp_path)}
+    every, fixed = (by_label(namers(**given, rules=rules)) for rules in (True, False))
+    assert {label: row.wrong for label, row in every.items() if not row.stops} == {
+        label: row.wrong for label, row in fixed.items()
+    }
+    assert any(row.stops for row in every.values())

@@ -14,6 +14,7 @@ from experiments.advice import answer, trials
 from experiments.advice.answer import growing_answer
 from experiments.advice.contenders import contenders
 from experiments.advice.question import question
+from experiments.advice.race import race
 from experiments.advice.trials import loops_of, seconds_in_worker, seconds_of_a_run
 from experiments.advice.words import sentence
 from experiments.config.compose import Composer
@@ -100,3 +101,12 @@ def test_a_look_names_those_that_are_still_compiled(tmp_path, monkeypatch):
     assert after.compiling == ()
     assert {row.contender.name for row in after.rows} == {"dp_halving", "dp_klucb"}
     assert after.dropped == ["DP-IMED (not run: about 1 s a run)"]
+
+
+def test_a_policy_whose_numbers_overflow_is_not_run(tmp_path):
+    asking = question(means=[0.5, 0.6], users=10_000, epsilon=1, trust="local", rewards="heavy", moment=1.01)
+    private, _ = contenders(asking, Composer(), (f"results_dir={tmp_path}",))
+    few = [one for one in private if one.name in ("ldprse", "robust_bit_se")]
+    left, dropped = race(asking, few)
+    assert [one.name for one in left] == ["robust_bit_se"]
+    assert dropped == ["LDPRSE (not run: its numbers overflow)"]
