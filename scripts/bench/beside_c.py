@@ -14,10 +14,10 @@ import numpy as np
 from bandits import Policy
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bernoulli import C1, BernoulliInstance
-from bandits.mechanisms.tree import node_scale
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
+from scripts.bench.plain import index_terms
 from scripts.bench.timing import seconds
 
 SOURCE = Path(__file__).with_name("plain.c")
@@ -75,11 +75,9 @@ def c_loop(folder: Path) -> CLoop | None:
     return loop
 
 
-def _in_c(loop: CLoop, policy: Policy, instance: BernoulliInstance) -> Callable[[int], object]:
-    means, bonus, scale = np.ascontiguousarray(instance.mean_rewards), 0.0, 0.0
-    if isinstance(policy, DPUCB):
-        bonus = policy.bonus(len(means), C_STEPS)
-        scale = node_scale(C_STEPS, policy.tree_epsilon(len(means)))
+def _in_c(loop: CLoop, policy: UCB1 | DPUCB, instance: BernoulliInstance) -> Callable[[int], object]:
+    means = np.ascontiguousarray(instance.mean_rewards)
+    bonus, scale = index_terms(policy, len(means), C_STEPS)
     return lambda replication: loop(means, C_STEPS, bonus, scale, replication)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bandits.arrays import FloatArray
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.mechanisms.tree import node_scale, tree_levels
 from bandits.policies.elimination import DPSE
@@ -23,11 +22,10 @@ def plain_loop(policy: object, instance: BernoulliInstance, horizon: int) -> Pla
     match policy:
         case DPSE():
             return lambda j: dp_se_steps(means, policy.epsilon, horizon, stream("rewards", j), stream("noise", j))
-        case UCB1():
-            return _index_loop(means, horizon, 0.0, 0.0)
-        case DPUCB():
-            scale = node_scale(horizon, policy.tree_epsilon(len(means)))
-            return _index_loop(means, horizon, policy.bonus(len(means), horizon), scale)
+        case UCB1() | DPUCB():
+            steps, levels = np.array([horizon]), tree_levels(horizon)
+            terms = index_terms(policy, len(means), horizon)
+            return lambda j: index_steps(means, horizon, steps, *terms, levels, stream("bench", j))
         case PerturbedLeader():
             law = policy.law(horizon)
             return lambda j: perturbed_leader_steps(means, horizon, policy.start, *law, stream("bench", j))
@@ -35,6 +33,8 @@ def plain_loop(policy: object, instance: BernoulliInstance, horizon: int) -> Pla
             return None
 
 
-def _index_loop(means: FloatArray, horizon: int, bonus: float, scale: float) -> PlainLoop:
-    steps, levels = np.array([horizon]), tree_levels(horizon)
-    return lambda j: index_steps(means, horizon, steps, bonus, scale, levels, stream("bench", j))
+def index_terms(policy: UCB1 | DPUCB, arms: int, horizon: int) -> tuple[float, float]:
+    """The bonus in an index, and the scale of the noise of a node; both are 0 for UCB1."""
+    if isinstance(policy, UCB1):
+        return 0.0, 0.0
+    return policy.bonus(arms, horizon), node_scale(horizon, policy.tree_epsilon(arms))

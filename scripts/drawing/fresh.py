@@ -121,10 +121,10 @@ class FigureCache:
         try:
             drawn = self.commands[command]
             inputs = CommandInputs(*(list(drawn[name]) for name in CommandInputs._fields))
-            state = drawn["state"]
+            drawings, state = drawn["drawings"], drawn["state"]
         except (KeyError, TypeError):
             return None
-        shown = all(map(self._exists, inputs.figures)) and drawn.get("drawings") == self._drawings(inputs)
+        shown = all(map(self._exists, inputs.figures)) and drawings == self._drawings(inputs)
         return inputs.figures if shown and state == _state(inputs, config_dirs) else None
 
     def remember(self, command: str, inputs: CommandInputs, config_dirs: Iterable[Path]) -> None:
