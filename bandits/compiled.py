@@ -15,12 +15,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 from filelock import FileLock
-from numba.core import caching
+from numba.core import caching, compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.misc import appdirs
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 _CACHING: Any = caching  # which has no types
+_COMPILER: Any = compiler
 _APPDIRS: Any = appdirs
 _NUMBA: Any = numba
 PACKAGE = Path(__file__).parent
@@ -152,9 +153,19 @@ class _Cache(_CACHING.FunctionCache):  # type: ignore[misc]
     _impl_class = _Kept
 
 
+class _Compiler(_COMPILER.Compiler):  # type: ignore[misc]
+    """Numba's own, which is made where there is no machine code yet: what it then needs takes a tenth of a second."""
+
+    def __init__(self, *arguments: Any) -> None:
+        from bandits.unboxing import unbox_without_python
+
+        unbox_without_python()
+        super().__init__(*arguments)
+
+
 def _jitted(loop: Callable[..., Any], **options: Any) -> Any:
     """The loop, to be compiled when it is called; as it is if NUMBA_DISABLE_JIT=1, for debuggers and coverage."""
-    dispatcher = _NUMBA.njit(nogil=True, error_model="numpy", **options)(loop)
+    dispatcher = _NUMBA.njit(nogil=True, error_model="numpy", pipeline_class=_Compiler, **options)(loop)
     if dispatcher is loop:  # NUMBA_DISABLE_JIT=1
         return dispatcher
     if PLACE is not None:
