@@ -22,7 +22,6 @@ from scripts.drawing.figure import drawing_of_plan, figure_name, figure_of, outp
 from scripts.drawing.fresh import Drawn, FigureCache, digest_of_plan, draw_if_changed
 from scripts.drawing.output import FORMATS
 from scripts.exhibits.captions import Printed, caption, drawn_cells, printed_of
-from scripts.exhibits.pictures import PagePicture, picture_of
 from scripts.pages.text import comment_of, slug, without_places
 
 OF_THE_COMMAND = ("site_dir", "explore_dir", "pages", "strict", "runner")  # overrides on which no figure depends
@@ -48,6 +47,7 @@ class Exhibit:
     printed: what the paper prints in its place.
     commands: what each command does, and its text.
     caption: terms, each with its lines.
+    picture: the content of its PNG, which another build may remove; None without a figure.
     document: its PDF; None without a figure.
     drawn: its figure; None without one.
     """
@@ -58,7 +58,7 @@ class Exhibit:
     printed: Printed | None = None
     commands: list[tuple[str, str]] = field(default_factory=list)
     caption: list[tuple[str, list[str]]] = field(default_factory=list)
-    picture: PagePicture | None = None
+    picture: bytes | None = None
     document: Path | None = None
     drawn: Drawn | None = None
     gap: Gap | None = None
@@ -166,7 +166,7 @@ def _filled(exhibit: Exhibit, planned: Plan, cache: FigureCache, reading: Readin
     if drawn is None:
         return exhibit
     stem = cache.folder / exhibit.name
-    picture = picture_of(exhibit.name, Path(f"{stem}.png"), drawn.words)
+    picture = Path(f"{stem}.png").read_bytes()
     return replace(exhibit, picture=picture, document=Path(f"{stem}.pdf"), drawn=drawn)
 
 

@@ -72,7 +72,7 @@ def pages_of(command: CommandLine, parts: Collected) -> Iterator[Page | Beside |
         yield Page(f"papers/{section.name}", paper_page(section, claims, parts.judged.errata))
     for exhibit in parts.exhibits:
         if exhibit.picture is not None and exhibit.document is not None:
-            yield Beside(f"papers/{exhibit.name}.webp", exhibit.picture.content)
+            yield Beside(f"papers/{exhibit.name}.png", exhibit.picture)
             yield Beside(f"papers/{exhibit.name}.pdf", exhibit.document.read_bytes())
         if exhibit.gap is not None:
             yield exhibit.gap
@@ -136,7 +136,7 @@ def _card(section: Section, claims: Sequence[ShownClaim]) -> str:
     return CARD.format(
         name=section.name,
         heading=literal(section.heading),
-        picture=f":img-top: {drawn[0].name}.webp\n:img-alt: {drawn[0].title}\n:class-img-top: dark-light\n"
+        picture=f":img-top: {drawn[0].name}.png\n:img-alt: {drawn[0].title}\n:class-img-top: dark-light\n"
         if drawn
         else "",
         text=literal(" ".join(f"{part}." for part in parts if part)),
@@ -149,10 +149,10 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     folded = [(term, lines) for term, lines in exhibit.caption if term in FOLDED]
     parts = [f"(fig-{exhibit.identifier})=\n### {literal(exhibit.title)}", literal(exhibit.about)]
     parts += [_missing(exhibit.gap)] if exhibit.gap is not None else []
-    if exhibit.picture is not None:
-        options = f":alt: {' '.join(exhibit.picture.words.split())}\n:class: dark-light"
-        shown_picture = f"```{{image}} {exhibit.name}.webp\n{options}\n```"
-        wide = Image.open(io.BytesIO(exhibit.picture.content)).width > WIDE
+    if exhibit.picture is not None and exhibit.drawn is not None:
+        options = f":alt: {' '.join(exhibit.drawn.words.split())}\n:class: dark-light"
+        shown_picture = f"```{{image}} {exhibit.name}.png\n{options}\n```"
+        wide = Image.open(io.BytesIO(exhibit.picture)).width > WIDE
         parts.append(f":::{{div}} wide-figure\n{shown_picture}\n:::" if wide else shown_picture)
     if exhibit.printed is not None:
         differs = "\n".join(f"- {literal(text)}" for text in exhibit.printed.differs)

@@ -1,6 +1,5 @@
 """What pages of papers show: numbers in words, sections and captions, also of unknown kinds of cells."""
 
-import io
 import math
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from PIL import Image
 
 from bandits.environments.bernoulli import C2
 from bandits.policies.ucb import UCB1
@@ -24,12 +22,11 @@ from scripts import figures
 from scripts.drawing.fresh import Drawn, FigureCache
 from scripts.drawing.kinds import curves
 from scripts.drawing.numbers import choices, parameter, quantity, whole
-from scripts.exhibits import claims, pictures
+from scripts.exhibits import claims
 from scripts.exhibits.captions import caption, drawn_cells
 from scripts.exhibits.claims import BADGES, JudgedClaims, Ledger
 from scripts.exhibits.collect import jobs_on_page
 from scripts.exhibits.exhibit import Exhibit, Reading, exhibit_of
-from scripts.exhibits.pictures import picture_of
 from scripts.pages.audits import audit_table
 from scripts.pages.tables import TableEntry
 from scripts.site.pages.papers import literal, sections
@@ -172,40 +169,6 @@ def test_what_no_panel_shows_is_not_in_the_caption(monkeypatch):
     assert len(drawn_cells({"title": "no panels"}, cells)) == 2
 
 
-def test_pictures_keep_their_colours_and_a_white_ground(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
-    image = Image.new("RGB", (300, 200), (254, 254, 255))
-    image.paste((0, 114, 178), (10, 10, 60, 60))
-    image.paste((255, 255, 255), (100, 100, 250, 190))
-    image.save(tmp_path / "a.png")
-    with Image.open(io.BytesIO(picture_of("mine/a", tmp_path / "a.png", "words").content)) as packed:
-        shown = packed.convert("RGB")
-    assert shown.getpixel((150, 150)) == (255, 255, 255)
-    assert max(abs(a - b) for a, b in zip(shown.getpixel((30, 30)), (0, 114, 178), strict=True)) <= 8
-    assert shown.size == (300, 200)
-
-
-def test_a_picture_is_made_once(tmp_path, monkeypatch):
-    """The file of a figure that did not change is kept; that of an earlier drawing goes, those of others stay."""
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
-
-    def drawn(name, colour):
-        Image.new("RGB", (30, 20), colour).save(tmp_path / "a.png")
-        return picture_of(name, tmp_path / "a.png", "words")
-
-    first, other = drawn("mine/a", "red"), drawn("mine/a-b", "red")
-    with monkeypatch.context() as patch:
-        patch.setattr(pictures, "_packed", lambda *_: pytest.fail("made again"))
-        assert drawn("mine/a", "red") == first
-    second = drawn("mine/a", "blue")
-    kept = list((tmp_path / "pictures").iterdir())
-    assert sorted(file.read_bytes() for file in kept) == sorted([second.content, other.content])
-    assert other.content == first.content
-    for file in kept:  # as another build of pages at the same time may do
-        file.unlink()
-    assert drawn("mine/a", "blue") == second
-
-
 def test_a_rank_stands_where_the_text_is_no_number():
     ranks = {"1,234": 1234.4, "−0.73": -0.73, "10⁵": 1e5, "∞": math.inf, "2 s": 2.0, "1,234 ": 1234.4, "12": 13.0}
     hidden = {text: TableEntry(text, rank).hidden_rank for text, rank in ranks.items()}
@@ -243,8 +206,7 @@ def test_no_sign_of_a_text_but_backticks_has_a_meaning_in_markdown():
 
 
 @pytest.mark.slow
-def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, monkeypatch, call):
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
+def test_a_page_has_its_own_formats_beside_those_that_are_asked_for(tmp_path, call):
     composer, name = Composer(), "sajed2019/fig03"
     job = [f"+experiment={name}", f"figures_dir={tmp_path}", "figure.format=[svg]"]
     assert call(*job, main=figures.main).code == 0
