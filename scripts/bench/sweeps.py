@@ -3,8 +3,8 @@
 python -m scripts.bench.sweeps     (also a part of python -m scripts.bench)
 
 Times are CPU seconds, which other programs disturb less than wall time; looks and `load()` have both, since they
-wait for the file system. The replications of one cell are measured several times, of which the minimum counts, because
-disturbances only add time.
+wait for the file system. The replications of one cell are measured several times, each time right after simulation
+alone, and the median of the differences counts: the speed of a machine changes.
 """
 
 import resource
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import Composer
@@ -68,12 +69,13 @@ def of_replications(folder: Path) -> Iterator[str]:
         for number in range(REPLICATIONS):
             cell.replicate(number)
 
-    bare, whole = [], []
+    differences = []
     for repeat in range(REPEATS):
-        bare.append(cpu_seconds(replicate))
         jobs = look_up(requests, store := Store(folder / str(repeat)))
-        whole.append(cpu_seconds(lambda: run_jobs(jobs, store, workers=1)))  # noqa: B023  # it is called at once
-    more = (min(whole) - min(bare)) / REPLICATIONS
+        bare = cpu_seconds(replicate)
+        whole = cpu_seconds(lambda: run_jobs(jobs, store, workers=1))  # noqa: B023  # it is called at once
+        differences.append(whole - bare)
+    more = median(differences) / REPLICATIONS
     yield f"each of {REPLICATIONS} replications of one cell, beside simulation: {1e6 * more:.0f} microseconds"
 
 

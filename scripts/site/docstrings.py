@@ -31,10 +31,11 @@ def signed(
     app: Any, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """A signature with types of arrays as they are written, and dots for a default that is a nameless function."""
-    return signature and _as_written(signature.replace("<function <lambda>>", "...")), returns and _as_written(returns)
+    return signature and as_written(signature.replace("<function <lambda>>", "...")), returns and as_written(returns)
 
 
-def _as_written(types: str) -> str:
+def as_written(types: str) -> str:
+    """Types that autodoc has evaluated, with those of arrays as the code has them."""
     return ARRAY.sub(r"NDArray[\1]", types.replace(ARRAY_LIKE, "ArrayLike"))
 
 

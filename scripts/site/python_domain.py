@@ -1,13 +1,28 @@
-"""References of the API to objects of Python, as Sphinx resolves them, in a fraction of its time."""
+"""Objects of Python in the API: references as Sphinx resolves them, in a fraction of its time, and types as written."""
 
-from typing import Any
+from typing import Any, ClassVar
 
-from sphinx.domains.python import PythonDomain
+from sphinx.domains.python import PyAttribute, PyProperty, PythonDomain
+
+from scripts.site.docstrings import as_written
+
+
+class Attribute(PyAttribute):
+    """An attribute with its type as it is written."""
+
+    option_spec: ClassVar[Any] = {**PyAttribute.option_spec, "type": as_written}
+
+
+class Property(PyProperty):
+    """The same of a property."""
+
+    option_spec: ClassVar[Any] = {**PyProperty.option_spec, "type": as_written}
 
 
 class IndexedPythonDomain(PythonDomain):
     """Sphinx compares the end of each name in a signature with all objects; here only that of names which some have."""
 
+    directives: ClassVar[Any] = {**PythonDomain.directives, "attribute": Attribute, "property": Property}
     _ends: frozenset[str] = frozenset()
     _counted = -1
 

@@ -162,7 +162,7 @@ def test_commands_run_as_they_are_shown(site):
 def test_the_api_has_no_text_of_python_itself(site):
     """As that of bool for a property without a docstring, or of a field of a tuple; options keep their hyphens."""
     texts = {file.name: re.sub(r"<[^>]*>", "", file.read_text()) for file in (site / "api").glob("*.html")}
-    other = re.compile(r"bool\(x\)|Built-in|Alias for field|&lt;function|_SupportsArray|[–—]\w+-dir")
+    other = re.compile(r"bool\(x\)|Built-in|Alias for field|&lt;function|_SupportsArray|ndarray\[tuple|[–—]\w+-dir")
     assert {name: words for name, text in texts.items() if (words := other.findall(text))} == {}
 
 
@@ -224,6 +224,14 @@ def test_a_page_with_a_link_that_leads_nowhere_is_refused(tmp_path):
     process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert process.returncode != 0
     assert "cross-reference target not found: '/b.md'" in process.stderr
+
+
+@pytest.mark.parametrize("kind", ["api", "written"])  # which link pages of all other kinds
+def test_a_kind_of_pages_is_made_alone(kind, tmp_path):
+    words = [*MAKE, f"pages={kind}", f"site_dir={tmp_path / 'site'}"]
+    process = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.endswith("(0 gaps)\n")
 
 
 def test_words_that_are_not_known_are_refused(monkeypatch):
