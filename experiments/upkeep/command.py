@@ -33,7 +33,8 @@ others at `runs`.
   would read as a formula is preceded by `'`.
 - `export --crate` writes `ro-crate-metadata.json` beside the results, with an entry for each file and each cell: an
   RO-Crate. It needs the extra `crate`.
-- `remove` lists the chosen cells and their unfinished parts; `remove=true` removes them, even from packs.
+- `remove` lists the chosen cells and their unfinished parts, but those that a sweep simulates; `remove=true` removes
+  them, even from packs.
 - `gc` lists files that are no longer used, and why: results of old revisions of this repository's classes, even in
   packs, files that were set aside as damaged or in conflict, and begun cells, failures, locks, logs of jobs and
   half-written files that were not changed for a day, unless a sweep runs in the folder. With `remove=true` it removes
@@ -55,9 +56,10 @@ from experiments.config.folders import RESULTS, RUNS
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
 from experiments.store import CODE, Store
+from experiments.store.locks import Locks
 from experiments.store.place import Copy, Place, columns_of, files_in, filtered, look
 from experiments.text_table import text_table
-from experiments.upkeep.garbage import garbage, removable
+from experiments.upkeep.garbage import Garbage, garbage, removable
 from experiments.upkeep.garbage import remove as remove_garbage
 from experiments.upkeep.merge import Step, compared, differing_cells
 from experiments.upkeep.packing import pack
@@ -185,7 +187,13 @@ def remove_cells(request: _Request) -> None:
         raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
     remove, root = _is_removed(request), request.store.root
     one = _Request({**request.keys, "results_dir": str(root)}, request.filters)
-    paths = list(removable(root, one.cells())) if root.is_dir() else []
+    locks, paths = Locks(root), list[Garbage]()
+    for copy in one.cells() if root.is_dir() else []:
+        if locks.take(copy.place.key):
+            locks.release(copy.place.key)
+            paths += removable(root, [copy])
+        else:
+            print(f"warning: {copy.place.name}: not removed, as a sweep simulates it", file=sys.stderr)
     for item in paths:
         print(os.path.relpath(str(item.what)))
     if remove:

@@ -480,6 +480,20 @@ def test_a_removed_cell_is_removed_from_its_file_and_from_the_pack(call, folder)
     assert Store(folder).read(SIMULATED[1]).replications == REPLICATIONS
 
 
+def test_a_cell_that_a_sweep_simulates_is_not_removed(call, folder):
+    sweep = Locks(folder)
+    assert sweep.take(SIMULATED[0].key)
+    words = ("remove", "policy=ucb1", "instance=c1", "remove=true", f"results_dir={folder}")
+    name = f"c1/{SIMULATED[0].policy.name}-{SIMULATED[0].key}"
+    printed = call(*words, main=main)
+    assert f"warning: {name}: not removed, as a sweep simulates it" in printed.err
+    assert SIMULATED[0].key not in printed.out
+    assert Store(folder).place(SIMULATED[0], 1) is not None
+    sweep.release_all()
+    assert SIMULATED[0].key in call(*words, main=main).out
+    assert Store(folder).place(SIMULATED[0], 1) is None
+
+
 def test_a_cell_beside_a_damaged_pack_is_removed(call, folder):
     simulate(Store(folder), SIMULATED[:1], replications=5)
     (folder / "c1" / "regret.parquet").write_bytes(b"")
