@@ -1,8 +1,8 @@
 """How a numpy Generator becomes an argument of compiled loops: its pointers are read from its own C structure.
 
-Numba's own way calls `ctypes.cast`, a Python function, three times at each call of a loop from Python: that takes longer
-than all else of the call, and if Ctrl-C comes within it, numba goes on without what it should return, and the process
-crashes.
+Numba's own way calls `ctypes.cast`, a Python function, three times at each call of a loop from Python: that takes
+longer than all else of the call, and if Ctrl-C comes within it, numba goes on without what it should return, and the
+process crashes.
 """
 
 from typing import Any
