@@ -33,8 +33,8 @@ others at `runs`.
   would read as a formula is preceded by `'`.
 - `export --crate` writes `ro-crate-metadata.json` beside the results, with an entry for each file and each cell: an
   RO-Crate. It needs the extra `crate`.
-- `remove` lists the chosen cells and their unfinished parts, but those that a sweep simulates; `remove=true` removes
-  them, even from packs.
+- `remove` lists the chosen cells and their unfinished parts; `remove=true` removes them, even from packs, but not those
+  that a sweep simulates.
 - `gc` lists files that are no longer used, and why: results of old revisions of this repository's classes, even in
   packs, files that were set aside as damaged or in conflict, and begun cells, failures, locks, logs of jobs and
   half-written files that were not changed for a day, unless a sweep runs in the folder. With `remove=true` it removes
@@ -189,11 +189,11 @@ def remove_cells(request: _Request) -> None:
     one = _Request({**request.keys, "results_dir": str(root)}, request.filters)
     locks, paths = Locks(root), list[Garbage]()
     for copy in one.cells() if root.is_dir() else []:
-        if locks.take(copy.place.key):
-            locks.release(copy.place.key)
-            paths += removable(root, [copy])
-        else:
+        if remove and not locks.take(copy.place.key):
             print(f"warning: {copy.place.name}: not removed, as a sweep simulates it", file=sys.stderr)
+            continue
+        locks.release(copy.place.key)  # each lock is an open file, and there may be thousands
+        paths += removable(root, [copy])
     for item in paths:
         print(os.path.relpath(str(item.what)))
     if remove:

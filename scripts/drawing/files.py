@@ -52,10 +52,10 @@ def _image(figure: Figure) -> Image.Image:
     """
     canvas: Any = FigureCanvasAgg(figure)  # untyped
     canvas.draw()
-    pixels = np.asarray(canvas.buffer_rgba())
-    if pixels[:, :, 3].min() < 255:
-        return Image.fromarray(pixels)
-    few = Image.fromarray(np.ascontiguousarray(pixels[:, :, :3])).quantize(COLOURS, Image.Quantize.FASTOCTREE)
+    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))
+    if pixels.getchannel("A").getextrema() != (255, 255):
+        return pixels
+    few = pixels.convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE)
     palette = few.getpalette() or []
     colours = [palette[place : place + 3] for place in range(0, len(palette), 3)]
     colours[colours.index(max(colours, key=sum))] = [255] * 3

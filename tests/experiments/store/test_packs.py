@@ -481,9 +481,11 @@ def test_a_removed_cell_is_removed_from_its_file_and_from_the_pack(call, folder)
 
 
 def test_a_cell_that_a_sweep_simulates_is_not_removed(call, folder):
+    listing = ("remove", "policy=ucb1", "instance=c1", f"results_dir={folder}")
+    words = (*listing, "remove=true")
     sweep = Locks(folder)
     assert sweep.take(SIMULATED[0].key)
-    words = ("remove", "policy=ucb1", "instance=c1", "remove=true", f"results_dir={folder}")
+    assert SIMULATED[0].key in call(*listing, main=main).out, "a list needs no lock"
     name = f"c1/{SIMULATED[0].policy.name}-{SIMULATED[0].key}"
     printed = call(*words, main=main)
     assert f"warning: {name}: not removed, as a sweep simulates it" in printed.err

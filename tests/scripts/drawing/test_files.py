@@ -4,6 +4,7 @@ from io import BytesIO
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from scripts.drawing.files import figure_file
@@ -25,8 +26,6 @@ def drawn(ground="white"):
 
 
 def band(x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
     return Rectangle((x, y), width, height, facecolor=colour, edgecolor="none")
 
 
