@@ -2,19 +2,13 @@
 
 from typing import Any, ClassVar
 
-from sphinx.domains.python import PyAttribute, PyProperty, PythonDomain
+from sphinx.domains.python import PyProperty, PythonDomain
 
 from scripts.site.docstrings import as_written
 
 
-class Attribute(PyAttribute):
-    """An attribute with its type as it is written."""
-
-    option_spec: ClassVar[Any] = {**PyAttribute.option_spec, "type": as_written}
-
-
 class Property(PyProperty):
-    """The same of a property."""
+    """A property with its type as it is written."""
 
     option_spec: ClassVar[Any] = {**PyProperty.option_spec, "type": as_written}
 
@@ -22,7 +16,7 @@ class Property(PyProperty):
 class IndexedPythonDomain(PythonDomain):
     """Sphinx compares the end of each name in a signature with all objects; here only that of names which some have."""
 
-    directives: ClassVar[Any] = {**PythonDomain.directives, "attribute": Attribute, "property": Property}
+    directives: ClassVar[Any] = {**PythonDomain.directives, "property": Property}
     _ends: frozenset[str] = frozenset()
     _counted = -1
 
