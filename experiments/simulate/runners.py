@@ -221,8 +221,9 @@ class Here:
 
     def end(self) -> None:
         """Raise `KeyboardInterrupt` in the thread, as soon as it runs Python, and end the processes."""
-        if self._thread is not None and self._thread.ident is not None:
-            ident = ctypes.c_ulong(self._thread.ident)
+        thread = self._thread
+        if thread is not None and thread.ident is not None and thread.is_alive():  # if not, a later one has its ident
+            ident = ctypes.c_ulong(thread.ident)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(KeyboardInterrupt))
         self.processes.end()
 

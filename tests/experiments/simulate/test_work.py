@@ -49,6 +49,9 @@ class Elsewhere:
         self.submitted.append(function)
         return Future()
 
+    def end(self):
+        self.submitted.clear()
+
 
 def test_a_sweep_begins_in_this_process_and_goes_on_in_others_when_its_seconds_are_over():
     go_on, elsewhere = threading.Event(), Elsewhere()
@@ -91,3 +94,30 @@ def test_an_interrupted_run_leaves_no_thread(monkeypatch):
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
         assert not thread.is_alive()
+
+
+def test_an_interruption_is_raised_in_no_later_thread():
+    """The system gives the identifier of a thread that ended to the next one, as to those of loky."""
+    executor = Here(Elsewhere(), 60)
+    ident = executor.submit(threading.get_ident).result(timeout=0)
+    executor._thread.join()
+    interrupted, over = [], []
+
+    def later():
+        try:
+            while not over:
+                time.sleep(0.001)
+        except KeyboardInterrupt:
+            interrupted.append(True)
+
+    threads = []
+    while ident not in {thread.ident for thread in threads}:  # the system may not yet have it back
+        assert len(threads) < 100
+        threads.append(threading.Thread(target=later))
+        threads[-1].start()
+    executor.end()
+    time.sleep(0.2)
+    over.append(True)
+    for thread in threads:
+        thread.join()
+    assert not interrupted
