@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -14,8 +15,9 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
 from experiments.library import summary
+from experiments.process import ENDS
 from experiments.simulate import runners, simulate_block
-from experiments.simulate.runners import Here, OtherProcesses, Processes
+from experiments.simulate.runners import Here, OfProcesses, OtherProcesses, Processes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
@@ -121,3 +123,12 @@ def test_an_interruption_is_raised_in_no_later_thread():
     for thread in threads:
         thread.join()
     assert not interrupted
+
+
+def test_processes_see_no_signal_that_is_for_their_command():
+    """Nor while they start, which takes seconds and in which they would print tracebacks."""
+    processes = OfProcesses(1)
+    try:
+        assert processes.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result(timeout=60) >= set(ENDS)
+    finally:
+        processes.end()
