@@ -5,6 +5,7 @@ import os
 from experiments.config.command_line import CommandLine
 from experiments.config.papers import papers
 from experiments.errors import UserError
+from experiments.process import without_garbage_collection
 from scripts.explore.collect import Collection, collected
 from scripts.explore.document import document
 from scripts.explore.page import explorer_html
@@ -12,11 +13,13 @@ from scripts.explore.page import explorer_html
 
 def explorer(command: CommandLine, home: str = "") -> tuple[str, Collection]:
     """The page, and what it shows; `home` leads to the site around it. Raises `UserError` if no cell is stored."""
-    collection = collected(command)
-    if not collection.cells:
-        raise UserError("no cell is stored; python -m experiments.run +experiment=NAME stores those of an experiment")
-    data, numbers = document(collection, list(papers(command.config_dirs).values()), arguments_of(command))
-    return explorer_html(data, numbers, home), collection
+    with without_garbage_collection():
+        collection = collected(command)
+        if not collection.cells:
+            ask = "python -m experiments.run +experiment=NAME stores those of an experiment"
+            raise UserError(f"no cell is stored; {ask}")
+        data, numbers = document(collection, list(papers(command.config_dirs).values()), arguments_of(command))
+        return explorer_html(data, numbers, home), collection
 
 
 def arguments_of(command: CommandLine) -> list[str]:

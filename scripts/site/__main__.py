@@ -15,7 +15,6 @@ experiment, as in scripts.figures. What is missing is a gap on its page, with th
 strict=true the exit code is then 1.
 """
 
-import gc
 import importlib
 import pkgutil
 import shutil
@@ -34,6 +33,7 @@ from experiments.config.folders import folder
 from experiments.config.progress import Progress
 from experiments.errors import UserError, flag, nearest
 from experiments.own_code.fan_out import delayed, results
+from experiments.process import without_garbage_collection
 from scripts.exhibits.collect import Collected, Collecting, PaperPart
 from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
@@ -93,12 +93,9 @@ def main() -> None:
     partial = [] if set(names) == set(kinds()) else ["-D", f"suppress_warnings={LEFT_OUT}"]
     words = ["-q", "-j", "2", "-W", "--keep-going", *partial, "-c", str(REPOSITORY / "docs")]
     words += ["-d", str(build / "doctrees")]
-    gc.disable()  # documents are trees that live to the end: looking for garbage takes a fifth of the time
-    with warnings.catch_warnings():
+    with without_garbage_collection(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the packages of the site about each other
         code = sphinx_build([*words, str(build / "sources"), str(build / "html")])  # a notebook writes beside it
-    gc.freeze()  # nor is it of use for what is left to do
-    gc.enable()
     if code:
         sys.exit(code)
     publish([build / "html", build / "as_they_are"], site)
