@@ -100,7 +100,8 @@ class Axis:
     low, high: its limits; None for those of the data.
     numbered: whether it has ticks with numbers.
     names: of the places 0, 1, 2, ... of a linear axis, in place of numbers.
-    decades_only: whether a logarithmic axis has numbers at powers of ten only.
+    decades_only: whether a logarithmic axis has numbers at powers of ten only, or at 1, 2 and 5 times them if it shows
+        fewer than two.
     """
 
     label: str = ""

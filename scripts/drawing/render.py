@@ -1,5 +1,6 @@
 """Turn a `Drawing` into a matplotlib figure and into files."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,14 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
-from matplotlib.ticker import LogFormatterSciNotation, NullFormatter, NullLocator, ScalarFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+    ScalarFormatter,
+)
 
 from experiments.store.whole_files import put
 from scripts.drawing.citation import own_entry
@@ -196,14 +204,18 @@ def _set_axis(axes: Axes, name: str, axis: Axis) -> None:
         drawn.grid(visible=False)
     elif axis.scale == "linear":
         drawn.set_major_formatter(PlainNumbers())
-    if axis.decades_only:
-        drawn.set_minor_formatter(NullFormatter())
     if not axis.numbered:
         drawn.set_ticks([])
     if name == "x":
         axes.set_xlim(axis.low, axis.high)
     else:
         axes.set_ylim(axis.low, axis.high)
+    if axis.decades_only:
+        drawn.set_minor_formatter(NullFormatter())
+        low, high = np.log10(np.sort(drawn.get_view_interval()))
+        if math.floor(high) - math.ceil(low) < 1:  # powers of ten: one or none
+            drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            drawn.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     minor = drawn.get_minor_formatter().format_ticks(list(drawn.get_minorticklocs()))
     if axis.scale == "log" and axis.numbered and not any(minor):
         axes.add_artist(MinorTicks(drawn, axes))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.ticker import NullFormatter
 
-from scripts.drawing.render import MinorTicks, PlainNumbers, PlainPowers, plain_number
+from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series
+from scripts.drawing.render import MinorTicks, PlainNumbers, PlainPowers, plain_number, render
 
 
 def test_a_formula_in_plain_letters():
@@ -67,3 +68,26 @@ def test_ticks_without_numbers_look_as_those_of_matplotlib():
         ours, marks_of_matplotlib = picture(ends, size, ours=True)
         assert marks_of_matplotlib == 0
         assert np.abs(ours - theirs).max() <= 4  # of 255
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "numbers"),
+    [
+        (0.01, 0.04, ["0.01", "0.02"]),
+        (0.2, 2.0, ["0.2", "0.5", "1", "2"]),
+        (2.0, 64.0, ["2", "5", "10", "20", "50"]),
+        (0.1, 1.0, ["10⁻¹", "10⁰"]),
+        (0.05, 20.0, ["10⁻¹", "10⁰", "10¹"]),
+    ],
+)
+def test_an_axis_with_fewer_than_two_powers_of_ten_has_numbers_between_them(low, high, numbers):
+    series = Series(np.array([low, high]), np.ones(2), Look("black"), "a")
+    panel = Panel("one", Axis("x", "log", low=low, high=high, decades_only=True), Axis("y"), [series])
+    figure = render(Drawing("a title", [], "", [[panel]], (3.0, 3.0)))
+    try:
+        figure.canvas.draw()
+        (axes,) = figure.axes
+        seen = [(tick.get_loc(), tick.label1.get_text()) for tick in axes.xaxis.get_major_ticks()]
+        assert [text for x, text in seen if low <= x <= high] == numbers
+    finally:
+        plt.close(figure)
