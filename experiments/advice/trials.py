@@ -20,7 +20,8 @@ from experiments.simulate.runners import OfProcesses, processes_for
 from experiments.store import Store
 
 LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
-SHORT, LONG = 10_000, 100_000  # users with which a run is tried first, to tell how long one takes
+SHORT = 10_000  # users with which a run is tried first, to tell how long one takes
+TELLS, SEVERAL = 0.05, 4  # seconds of a run, and how many times those of the first, that tell how its time grows
 SOURCES = "bandits."  # modules whose functions are read for the loops that they call
 Case = tuple[Policy, Instance, int]  # a policy, what it plays, and for how many users
 
@@ -144,19 +145,22 @@ def _names(code: CodeType) -> set[str]:
 
 
 def seconds_of_a_run(policy: Policy, instance: Instance, users: int) -> float:
-    """How long a run takes: linear in users from a short one if that is fast enough, else by the growth to a longer.
+    """How long a run takes, from shorter ones, each with ten times the users of the one before.
 
+    They are enough if a time linear in users would be fast enough, or if one takes several times as long as the first,
+    so that it is not what all runs begin with: then the growth over the last ten times goes on.
     Infinite if the numbers of the policy overflow, as those of epochs of heavy rewards do near a moment of 1.
     """
+    tried, growth = min(users, SHORT), 1.0
     try:
-        short = _seconds(policy, instance, min(users, SHORT))
+        seconds = first = _seconds(policy, instance, tried)
+        while seconds * users / tried > LONGEST >= seconds and seconds < max(TELLS, SEVERAL * first):
+            before, tried = seconds, min(10 * tried, users)
+            seconds = _seconds(policy, instance, tried)
+            growth = min(max(math.log10(seconds / before), 0.0), 1.0)
     except ArithmeticError:
         return math.inf
-    if short * max(users / SHORT, 1.0) <= LONGEST:
-        return short * max(users / SHORT, 1.0)
-    long = _seconds(policy, instance, min(users, LONG))
-    growth = min(max(math.log10(long / short), 0.0), 1.0)
-    return float(long * max(users / LONG, 1.0) ** growth)
+    return float(seconds * (users / tried) ** growth)
 
 
 def _seconds(policy: Policy, instance: Instance, users: int) -> float:

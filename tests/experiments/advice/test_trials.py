@@ -1,5 +1,6 @@
 """Trials: which loops a policy calls, in which order they are compiled, and what a first look says meanwhile."""
 
+import math
 from concurrent.futures import Future
 from contextlib import closing
 from types import SimpleNamespace
@@ -22,12 +23,33 @@ from experiments.config.compose import Composer
 CASE = {"means": [0.5, 0.9], "users": 2000, "epsilon": 1.0}
 
 
-def test_a_long_trial_is_run_only_where_a_short_one_does_not_tell(monkeypatch):
-    times = {10_000: 0.01, 100_000: 0.02}
-    monkeypatch.setattr(trials, "_seconds", lambda policy, instance, users: times.pop(users))
-    assert seconds_of_a_run(None, None, 200_000) == pytest.approx(0.2)
-    times[10_000] = 0.01
-    assert seconds_of_a_run(None, None, 10_000_000) == pytest.approx(0.02 * 100**0.30103, rel=1e-4)
+def test_trials_become_longer_until_they_tell(monkeypatch):
+    """By hand: fast enough if linear; several times the first; too slow at once; not before all users; overflow."""
+    played = []
+
+    def timed(*times):
+        """The seconds of a run with 10^4 users, 10^5, and so on."""
+        played.clear()
+        return lambda policy, instance, users: played.append(users) or times[len(played) - 1]
+
+    for users, times, expected, last in [
+        (200_000, (0.01,), 0.2, 10**4),
+        (10**8, (0.01, 0.012, 0.02, 0.06), 0.06 * 3**1, 10**7),
+        (10**10, (0.008, 0.008, 0.012, 0.07), 0.07 * (0.07 / 0.012) ** 3, 10**7),  # DP-RUCB near a moment of 1
+        (10**7, (0.06, 0.061, 0.06, 0.06), 0.06, 10**7),  # what all runs begin with
+        (10**8, (0.6,), 0.6 * 10**4, 10**4),
+    ]:
+        monkeypatch.setattr(trials, "_seconds", timed(*times))
+        assert seconds_of_a_run(None, None, users) == pytest.approx(expected, rel=1e-9)
+        assert played[-1] == last
+
+    def overflows(policy, instance, users):
+        if users > 10**5:
+            raise OverflowError
+        return 0.01
+
+    monkeypatch.setattr(trials, "_seconds", overflows)
+    assert seconds_of_a_run(None, None, 10**9) == math.inf
 
 
 def test_the_loops_of_a_policy_are_found_in_its_methods_and_their_functions():
