@@ -100,7 +100,7 @@ class PerturbedLeader(Policy):
 
     def caveats(self, instance: Instance, horizon: int) -> tuple[str, ...]:
         needed = self.fixed_steps(instance.number_of_arms, horizon)
-        return (f"the start phase needs {needed} steps and was never left",) if horizon <= needed else ()
+        return (f"the start phase needs {needed:,} steps and was never left",) if horizon <= needed else ()
 
     # For audits: what is released, and what it costs.
     def decision(self, pulls: IntArray, sums: FloatArray, horizon: int) -> FloatArray:

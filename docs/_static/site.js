@@ -78,10 +78,21 @@ for (const table of document.querySelectorAll("main :is(table.sortable, table.ta
   if (titled) for (const row of ROWS(table)) heads.forEach((head, column) => { row.cells[column].dataset.title = head.textContent; });
 }
 
-// A wide figure is scrolled with the keyboard too.
-for (const box of document.querySelectorAll(".wide-figure")) {
-  if (box.scrollWidth > box.clientWidth) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
+// A figure opens in its full size; a wide one is scrolled, with the keyboard too.
+for (const image of document.querySelectorAll(".figure-box img")) {
+  const link = Object.assign(document.createElement("a"), { href: image.src, title: "in its full size", className: image.className });
+  image.replaceWith(link);
+  link.append(image);
 }
+function letScroll() {
+  for (const box of document.querySelectorAll(".figure-box")) {
+    const scrolled = box.scrollWidth > box.clientWidth;
+    box.classList.toggle("scrolled", scrolled);
+    if (scrolled) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
+  }
+}
+addEventListener("load", letScroll);
+addEventListener("resize", letScroll);
 
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = Array.from(table.tHead.rows[0].cells);

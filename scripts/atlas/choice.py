@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
-from textwrap import fill
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from scripts.pages.text import short
 
 NAMED = 4  # policies named in an entry; further ones are only counted
 TOGETHER = 3  # the same for an entry about one instance
-EQUALS = "\u00a0=\u00a0"  # within which no line ends
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ class Notes:
             ),
         ]
         said = [f"{title}: {'; '.join(part)}." for title, part in parts if part]
-        return "".join(f"\n{fill(part.replace(' = ', EQUALS), 120).replace(EQUALS, ' = ')}\n" for part in said)
+        return "".join(f"\n{part}\n" for part in said)
 
     @staticmethod
     def _at(there: Iterable[int], everywhere: Sequence[int] = ()) -> str:

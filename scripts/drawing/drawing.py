@@ -184,7 +184,7 @@ class Drawing:
         start = f"{f'{self.title}. ' if self.title else ''}{self.shown[:1].upper()}{self.shown[1:]}."
         panels = [f"{panel.title}: {'; '.join(panel.words)}." for panel in self.panels if panel.words]
         text = without_mathtext(" ".join([start, *panels]))
-        return text if len(text) <= LONGEST else f"{start} {len(panels)} panels; the values are in the tables below."
+        return text if len(text) <= LONGEST else f"{start} {len(panels)} panels with too many values for words."
 
 
 def without_mathtext(text: str) -> str:

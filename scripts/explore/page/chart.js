@@ -8,9 +8,22 @@ function pageColour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Whether the page is dark: as it was chosen on the site, else as the system has it. */
 function isDark() {
-  return matchMedia("(prefers-color-scheme: dark)").matches;
+  return document.documentElement.dataset.theme === "dark";
 }
+
+function setTheme() {
+  let mode = null;
+  try {
+    mode = localStorage.getItem("mode"); // of the theme of the site
+  } catch {
+    // no storage is allowed
+  }
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = mode === "dark" || mode === "light" ? mode : system;
+}
+setTheme();
 
 /**
  * A colour of the figures, lighter on a dark page so that it stays visible.

@@ -39,7 +39,12 @@ async function start() {
     return drawn;
   };
   addEventListener("hashchange", again);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  const inItsTheme = () => {
+    setTheme();
+    return again();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", inItsTheme);
+  addEventListener("storage", inItsTheme);
   let width = innerWidth;
   let waiting = 0;
   addEventListener("resize", () => {

@@ -9,6 +9,7 @@ from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import counts_in_words
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
+from scripts.exhibits.claims import BADGES
 from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, page_table, with_code
 from scripts.pages.text import slug
 from scripts.site.page import Page
@@ -71,7 +72,9 @@ def _named(verdict: ClaimVerdict) -> TableEntry:
 
 
 def _shown(verdict: ClaimVerdict) -> TableEntry:
-    return TableEntry(verdict.shown, choice=str(verdict.outcome))
+    badge = BADGES[verdict.outcome]
+    shown = Markup('<span class="verdict {}">{} {}</span>').format(badge.kind, badge.sign, verdict.shown)
+    return TableEntry(shown, choice=str(verdict.outcome))
 
 
 def _about(verdict: ClaimVerdict) -> Markup:

@@ -21,9 +21,10 @@ from scripts.exhibits.claims import JudgedClaims, ShownClaim
 from scripts.exhibits.collect import Collected
 from scripts.exhibits.exhibit import Exhibit, Gap
 from scripts.pages.text import runnable, short_commit, slug
+from scripts.site.dark import in_the_dark
 from scripts.site.page import Beside, Page
 
-WIDE = 1200  # pixels, four inches in print: a wider picture is scrolled on a narrow screen
+WIDE = 1200  # pixels: a picture of more than two panels beside each other
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
 INDEX = """# Papers
 
@@ -73,6 +74,7 @@ def pages_of(command: CommandLine, parts: Collected) -> Iterator[Page | Beside |
     for exhibit in parts.exhibits:
         if exhibit.picture is not None and exhibit.document is not None:
             yield Beside(f"papers/{exhibit.name}.png", exhibit.picture)
+            yield Beside(f"papers/{exhibit.name}.dark.png", in_the_dark(exhibit.picture))
             yield Beside(f"papers/{exhibit.name}.pdf", exhibit.document.read_bytes())
         if exhibit.gap is not None:
             yield exhibit.gap
@@ -150,10 +152,13 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     parts = [f"(fig-{exhibit.identifier})=\n### {literal(exhibit.title)}", literal(exhibit.about)]
     parts += [_missing(exhibit.gap)] if exhibit.gap is not None else []
     if exhibit.picture is not None and exhibit.drawn is not None:
-        options = f":alt: {' '.join(exhibit.drawn.words.split())}\n:class: dark-light"
-        shown_picture = f"```{{image}} {exhibit.name}.png\n{options}\n```"
-        wide = Image.open(io.BytesIO(exhibit.picture)).width > WIDE
-        parts.append(f":::{{div}} wide-figure\n{shown_picture}\n:::" if wide else shown_picture)
+        alt = " ".join(exhibit.drawn.words.split())
+        pictures = {"only-light": f"{exhibit.name}.png", "only-dark": f"{exhibit.name}.dark.png"}
+        shown_picture = "\n\n".join(
+            f"```{{image}} {name}\n:alt: {alt}\n:class: {where}\n```" for where, name in pictures.items()
+        )
+        wide = " wide-figure" * (Image.open(io.BytesIO(exhibit.picture)).width > WIDE)
+        parts.append(f":::{{div}} figure-box{wide}\n{shown_picture}\n:::")
     if exhibit.printed is not None:
         differs = "\n".join(f"- {literal(text)}" for text in exhibit.printed.differs)
         here = f"\n\nHere:\n\n{differs}" if differs else ""
@@ -165,7 +170,7 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
     if resting:
         lines = [f"- {_badge(claim)} {_link(claim)} {literal(claim.verdict.claim)}" for claim in resting]
         parts.append(f":::{{dropdown}} Claims that rest on it: {len(resting)}\n" + "\n".join(lines) + "\n:::")
-    commands = [f"{command}  # {verb}" for verb, command in exhibit.commands if command.startswith("python")]
+    commands = [f"# {verb}\n{command}" for verb, command in exhibit.commands if command.startswith("python")]
     parts += ["\n".join(["```sh", *commands, "```"])] if commands else []
     read = [f"`{command}`" for _, command in exhibit.commands if not command.startswith("python")]
     document = [f"{{download}}`for print <{exhibit.name}.pdf>`"] if exhibit.document is not None else []

@@ -77,7 +77,7 @@ def test_start_phase_pulls_one_arm_after_another():
 
 def test_a_horizon_within_the_start_phase_is_a_caveat():
     policy = DPFTPLBeta(1.0, 0.01)
-    assert policy.caveats(Linear9(), 9 * 592) == ("the start phase needs 5328 steps and was never left",)
+    assert policy.caveats(Linear9(), 9 * 592) == ("the start phase needs 5,328 steps and was never left",)
     assert policy.caveats(Linear9(), 9 * 592 + 1) == ()
     pulls = policy.simulate(Linear9(), 1_000, np.array([1_000]), stream("short", 0))
     assert pulls[-1].tolist() == [592, 408, 0, 0, 0, 0, 0, 0, 0]

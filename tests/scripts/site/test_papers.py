@@ -389,15 +389,17 @@ def check_layout(browser, page, width, dark):
     assert browser.run(OUTSIDE) == []
     assert browser.run(OVERLAPS) == []
     assert browser.run(CONTRAST) >= 4.5
-    if browser.run("document.querySelector('article img') !== null"):
-        inverted = browser.run("getComputedStyle(document.querySelector('article img')).filter").startswith("invert")
-        assert inverted == dark
+    if browser.run("document.querySelector('article .figure-box') !== null"):
+        shown = (
+            "Array.from(document.querySelectorAll('.figure-box img')).find((image) => image.getClientRects().length)"
+        )
+        assert browser.run(f"{shown}.src").endswith(".dark.png") == dark
 
 
 # Elements beyond the sides of the window, but for what scrolls by itself and what only screen readers see.
 OUTSIDE = """
 Array.from(document.querySelectorAll("article *"))
-  .filter((element) => !element.closest("pre *, .wide-figure *, .visually-hidden, .headerlink"))
+  .filter((element) => !element.closest("pre *, .figure-box *, .visually-hidden, .headerlink"))
   .filter((element) => element.getClientRects().length)
   .map((element) => [element.outerHTML.slice(0, 100), element.getBoundingClientRect()])
   .filter(([, box]) => box.left < -1 || box.right > innerWidth + 1)

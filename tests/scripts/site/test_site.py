@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -344,20 +345,32 @@ def test_a_card_has_the_title_of_a_column_before_its_entry(site, browser, page):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
-def test_a_wide_figure_is_scrolled_on_a_narrow_screen(site, browser):
-    """In its own box, with a line that says so; one that fits is not."""
-    browser.open(site / "papers" / "azize2023b.html", 360)
-    box = "document.querySelector('.wide-figure')"
-    assert browser.run(f"[{box}.clientWidth < 360, {box}.querySelector('img').clientWidth, {box}.tabIndex]") == [
-        True,
-        672,
-        0,
-    ]
+@pytest.mark.parametrize(("name", "image_width"), [("azize2023b", 960), ("sajed2019", 512)])
+def test_a_figure_is_scrolled_on_a_narrow_screen(site, browser, name, image_width):
+    """In its own box, with a line that says so, with letters that can be read; one that fits is not."""
+    page = site / "papers" / f"{name}.html"
+    box = "document.querySelector('.figure-box')"
+    browser.open(page, 360)
+    assert browser.run(f"[{box}.clientWidth < 360, {box}.querySelector('img').clientWidth]") == [True, image_width]
+    assert browser.run(f"{box}.tabIndex") == 0
     assert "sideways" in browser.run(f"getComputedStyle({box}, '::before').content")
-    browser.open(site / "papers" / "azize2023b.html", 1280)
+    browser.open(page, 1920)
     assert browser.run(f"[{box}.scrollWidth === {box}.clientWidth, {box}.tabIndex]") == [True, -1]
-    browser.open(site / "papers" / "sajed2019.html", 360)
-    assert not browser.run("document.querySelector('#fig-sajed2019-fig01 img').closest('.wide-figure')")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_figure_opens_in_its_full_size(site, browser, dark):
+    """The one of two pictures that is shown, as the other is for the other theme."""
+    browser.open(site / "papers" / "sajed2019.html", 1280, dark=dark)
+    shown = browser.run(
+        "Array.from(document.querySelectorAll('.figure-box a'), (link) => link.getClientRects().length)"
+    )
+    assert shown[:2] == [int(not dark), int(dark)]
+    address = browser.run(f"document.querySelectorAll('.figure-box a')[{int(dark)}].href")
+    assert address.endswith(".dark.png" if dark else "fig01.png")
+    assert Path(address.removeprefix("file://")).is_file()
 
 
 def test_emphasis_is_of_words(site):
