@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
