@@ -78,13 +78,15 @@ for (const table of document.querySelectorAll("main :is(table.sortable, table.ta
   if (titled) for (const row of ROWS(table)) heads.forEach((head, column) => { row.cells[column].dataset.title = head.textContent; });
 }
 
-// A figure opens in its full size; a wide one is scrolled, with the keyboard too.
+// A figure opens in its full size; where its letters would be too small, it is scrolled, with the keyboard too.
+const LETTERS = 0.45; // of its size, at which letters of 8 points have 7.5 pixels
 for (const image of document.querySelectorAll(".figure-box img")) {
   const link = Object.assign(document.createElement("a"), { href: image.src, title: "in its full size", className: image.className });
   image.replaceWith(link);
   link.append(image);
 }
 function letScroll() {
+  for (const image of document.querySelectorAll(".figure-box img")) image.style.minWidth = `${Math.round(LETTERS * image.naturalWidth)}px`;
   for (const box of document.querySelectorAll(".figure-box")) {
     const scrolled = box.scrollWidth > box.clientWidth;
     box.classList.toggle("scrolled", scrolled);

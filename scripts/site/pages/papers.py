@@ -1,14 +1,11 @@
 """A page for each paper: its figures, what is printed in their place, claims with their verdicts, and errata."""
 
-import io
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
-
-from PIL import Image
 
 from experiments.claims import Erratum
 from experiments.claims.verdicts import IN_WORDS
@@ -24,7 +21,6 @@ from scripts.pages.text import runnable, short_commit, slug
 from scripts.site.dark import in_the_dark
 from scripts.site.page import Beside, Page
 
-WIDE = 1200  # pixels: a picture of more than two panels beside each other
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
 INDEX = """# Papers
 
@@ -157,8 +153,7 @@ def _exhibit(exhibit: Exhibit, claims: Sequence[ShownClaim]) -> str:
         shown_picture = "\n\n".join(
             f"```{{image}} {name}\n:alt: {alt}\n:class: {where}\n```" for where, name in pictures.items()
         )
-        wide = " wide-figure" * (Image.open(io.BytesIO(exhibit.picture)).width > WIDE)
-        parts.append(f":::{{div}} figure-box{wide}\n{shown_picture}\n:::")
+        parts.append(f":::{{div}} figure-box\n{shown_picture}\n:::")
     if exhibit.printed is not None:
         differs = "\n".join(f"- {literal(text)}" for text in exhibit.printed.differs)
         here = f"\n\nHere:\n\n{differs}" if differs else ""

@@ -345,7 +345,7 @@ def test_a_card_has_the_title_of_a_column_before_its_entry(site, browser, page):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
-@pytest.mark.parametrize(("name", "image_width"), [("azize2023b", 960), ("sajed2019", 512)])
+@pytest.mark.parametrize(("name", "image_width"), [("azize2023b", 945), ("sajed2019", 473)])
 def test_a_figure_is_scrolled_on_a_narrow_screen(site, browser, name, image_width):
     """In its own box, with a line that says so, with letters that can be read; one that fits is not."""
     page = site / "papers" / f"{name}.html"
@@ -369,7 +369,7 @@ def test_a_figure_opens_in_its_full_size(site, browser, dark):
     )
     assert shown[:2] == [int(not dark), int(dark)]
     address = browser.run(f"document.querySelectorAll('.figure-box a')[{int(dark)}].href")
-    assert address.endswith(".dark.png" if dark else "fig01.png")
+    assert (".dark" in address) == dark
     assert Path(address.removeprefix("file://")).is_file()
 
 
