@@ -79,7 +79,7 @@ for (const table of document.querySelectorAll("main :is(table.sortable, table.ta
 }
 
 // A figure opens in its full size; where its letters would be too small, it is scrolled, with the keyboard too.
-const LETTERS = 0.45; // of its size, at which letters of 8 points have 7.5 pixels
+const LETTERS = 0.425; // of its size: letters of 8 points have 7 pixels, and four panels fit into a window of 1280
 for (const image of document.querySelectorAll(".figure-box img")) {
   const link = Object.assign(document.createElement("a"), { href: image.src, title: "in its full size", className: image.className });
   image.replaceWith(link);

@@ -345,7 +345,7 @@ def test_a_card_has_the_title_of_a_column_before_its_entry(site, browser, page):
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
-@pytest.mark.parametrize(("name", "image_width"), [("azize2023b", 945), ("sajed2019", 473)])
+@pytest.mark.parametrize(("name", "image_width"), [("azize2023b", 893), ("sajed2019", 446)])
 def test_a_figure_is_scrolled_on_a_narrow_screen(site, browser, name, image_width):
     """In its own box, with a line that says so, with letters that can be read; one that fits is not."""
     page = site / "papers" / f"{name}.html"
@@ -354,8 +354,25 @@ def test_a_figure_is_scrolled_on_a_narrow_screen(site, browser, name, image_widt
     assert browser.run(f"[{box}.clientWidth < 360, {box}.querySelector('img').clientWidth]") == [True, image_width]
     assert browser.run(f"{box}.tabIndex") == 0
     assert "sideways" in browser.run(f"getComputedStyle({box}, '::before').content")
-    browser.open(page, 1920)
+    browser.open(page, 1280)
     assert browser.run(f"[{box}.scrollWidth === {box}.clientWidth, {box}.tabIndex]") == [True, -1]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path")
+def test_the_explorer_follows_the_theme_that_was_chosen_on_the_site(site, browser):
+    """And that of the system if none was."""
+    theme = "document.documentElement.dataset.theme"
+    for mode, dark, expected in [("dark", False, "dark"), ("light", True, "light"), ("auto", True, "dark")]:
+        browser.open(site / "index.html", 1280)
+        browser.run(f"localStorage.setItem('mode', '{mode}')")
+        browser.open(site / "explore" / "index.html", 1280, dark=dark)
+        ground = browser.run("getComputedStyle(document.body).backgroundColor")
+        assert (browser.run(theme), ground) == (
+            expected,
+            {"dark": "rgb(20, 23, 26)", "light": "rgb(255, 255, 255)"}[expected],
+        )
+        browser.run("localStorage.clear()")
 
 
 @pytest.mark.browser
