@@ -85,16 +85,16 @@ for (const image of document.querySelectorAll(".figure-box img")) {
   image.replaceWith(link);
   link.append(image);
 }
-function letScroll() {
+function showWhatIsScrolled() {
   for (const image of document.querySelectorAll(".figure-box img")) image.style.minWidth = `${Math.round(LETTERS * image.naturalWidth)}px`;
-  for (const box of document.querySelectorAll(".figure-box")) {
+  for (const box of document.querySelectorAll(".figure-box, div.table")) {
     const scrolled = box.scrollWidth > box.clientWidth;
     box.classList.toggle("scrolled", scrolled);
-    if (scrolled) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
+    if (scrolled && box.matches(".figure-box")) Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: "Figure, to be scrolled sideways" });
   }
 }
-addEventListener("load", letScroll);
-addEventListener("resize", letScroll);
+addEventListener("load", showWhatIsScrolled);
+addEventListener("resize", showWhatIsScrolled);
 
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = Array.from(table.tHead.rows[0].cells);
