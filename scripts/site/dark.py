@@ -48,17 +48,17 @@ def dark_colours(colours: FloatArray, pixels: IntArray) -> FloatArray:
     lines, made = list[_Ink](), np.empty_like(colours)
     for place in np.argsort(colours.sum(axis=1), kind="stable"):
         colour = colours[place]
-        of = [ink for ink in fills if ink.has(colour)]
+        its_inks = [ink for ink in fills if ink.has(colour)]
         on_areas = [(area, *_along(colour, area.colour)) for area in areas]
         area, share, _ = min((one for one in on_areas if one[1] < 1), key=lambda one: one[2], default=(None, 0.0, 0.0))
-        if area is not None and not of:  # the edge of a word on a filled area
+        if area is not None and not its_inks:  # the edge of a word on a filled area
             made[place] = LIGHT + share * (area.dark - LIGHT)
             continue
-        of = of or [ink for ink in lines if ink.has(colour)]
-        if not of:
-            of = [_Ink.line(colour)]
-            lines += of
-        made[place] = min(of, key=lambda ink: ink.aside(colour)).share(colour)
+        its_inks = its_inks or [ink for ink in lines if ink.has(colour)]
+        if not its_inks:
+            its_inks = [_Ink.line(colour)]
+            lines += its_inks
+        made[place] = min(its_inks, key=lambda ink: ink.aside(colour)).share(colour)
     return made
 
 
