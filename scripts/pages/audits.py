@@ -98,7 +98,8 @@ def verdicts_in_words(rows: Sequence[AuditRow]) -> str:
         )
         violated = [row for row in rows if getattr(row, name) == AuditVerdict.VIOLATED]
         broken = sorted({f"`{row.policy}` ({_settings(row)}; {row.level})" for row in violated})
-        paragraphs.append(f"Promises of {whose}: {numbers}. Violated: {'; '.join(broken) or 'none'}.")
+        listed = f"Violated, each in one audit or more: {'; '.join(broken)}." if broken else "None is violated."
+        paragraphs.append(f"Promises of {whose}: {numbers}. {listed}")
     return "\n\n".join(paragraphs)
 
 
