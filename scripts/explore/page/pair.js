@@ -191,7 +191,7 @@ function ratioChart(pairs, first, second, legend = true) {
     tip: `${setting}\n${withInterval(ratio)}`,
   }));
   const numbers = [1, ...values.flatMap(({ low, high }) => [low, high])];
-  const x = { type: "quantitative", scale: { type: "log", nice: false, domain: [Math.min(...numbers) / 1.1, Math.max(...numbers) * 1.1] }, axis: { ...axis(innerWidth < 600 ? "first / second" : "first / second, 95 % interval", true, numbers), orient: "top" } };
+  const x = { type: "quantitative", scale: { type: "log", nice: false, domain: [Math.min(...numbers) / 1.1, Math.max(...numbers) * 1.1] }, axis: { ...axis(innerWidth < 600 ? "first / second" : `${first} / ${second}, 95 % interval`, true, numbers), orient: "top" } };
   const known = winnersOf(first, second);
   const shown = legend ? { title: null, orient: "top", columns: innerWidth < 600 ? 1 : 3, labelLimit: 300 } : null;
   const color = { field: "winner", type: "nominal", scale: { domain: [...known.keys()], range: [...known.values()] }, legend: shown };
