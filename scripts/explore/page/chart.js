@@ -23,7 +23,6 @@ function setTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = mode === "dark" || mode === "light" ? mode : system;
 }
-setTheme();
 
 /**
  * A colour of the figures, lighter on a dark page so that it stays visible.

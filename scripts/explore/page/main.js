@@ -33,6 +33,7 @@ let shownCell = "";
 let drawn = Promise.resolve();
 
 async function start() {
+  setTheme();
   const [results] = await Promise.all([Results.unpacked(), startLibrary()]);
   const again = () => {
     drawn = drawn.then(() => render(results));

@@ -221,8 +221,11 @@ def test_the_folder_holds_all_that_pages_show_and_link(everything):
                 assert not anchor or anchor in found[file or name].ids, address
         shown = [image for image in links.images if "card" not in image.get("class", "")]
         assert all(len(image["alt"]) > 60 for image in shown)
-    images = {name: len(links.images) for name, links in found.items() if name in ("mine.html", "wang2024.html")}
-    assert images == {"mine.html": 6, "wang2024.html": 1}
+    for theme in ("only-light", "only-dark"):
+        images = [
+            sum(theme in image["class"] for image in found[name].images) for name in ("mine.html", "wang2024.html")
+        ]
+        assert images == [6, 1]
     assert pages_in(everything[1]).count("Power: x &lt; 7 fails") == 2
     assert pages_in(everything[1]).count("Note: As far as is known.") == 3
     assert len(list((everything[1] / "_downloads").rglob("*.pdf"))) == 7
