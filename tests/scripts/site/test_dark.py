@@ -31,6 +31,7 @@ def test_paper_ink_and_their_shares():
     assert black == pytest.approx(LIGHT)
     assert grey == pytest.approx(PAPER + 0.4 * (LIGHT - PAPER))
     assert halved == pytest.approx((PAPER + blue) / 2, abs=0.5)
+    assert darkened(WHITE, GREY)[1] == pytest.approx(grey)  # also where nothing is black
 
 
 def test_inks_keep_their_hue_and_can_be_read():
