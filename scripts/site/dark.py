@@ -23,7 +23,6 @@ LONGER = 1.15  # how much farther from white a second colour of one ink is at le
 GREY = 12.0  # by which the parts of a grey differ at most
 NEAR = 0.06  # sine of the angle between rays of one ink, and
 ROUNDED = 10.0  # how far from its ray a colour may be, as it is rounded
-COLOURS = 256
 
 
 def in_the_dark(picture: bytes) -> bytes:
@@ -31,7 +30,7 @@ def in_the_dark(picture: bytes) -> bytes:
     image: Image.Image = Image.open(io.BytesIO(picture))
     if image.mode != "P":
         ground = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB").quantize(COLOURS)
+        image = Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB").quantize()
     palette = np.array(image.getpalette(), dtype=np.float64).reshape(-1, 3)
     counts = np.bincount(np.asarray(image).ravel(), minlength=len(palette))[: len(palette)]
     image.putpalette(np.rint(dark_colours(palette, counts)).astype(int).ravel().tolist())
@@ -49,9 +48,9 @@ def dark_colours(colours: FloatArray, pixels: IntArray) -> FloatArray:
     for place in np.argsort(colours.sum(axis=1), kind="stable"):
         colour = colours[place]
         its_inks = [ink for ink in fills if ink.has(colour)]
-        on_areas = [(area, *_along(colour, area.colour)) for area in areas]
+        on_areas = [] if its_inks else [(area, *_along(colour, area.colour)) for area in areas]
         area, share, _ = min((one for one in on_areas if one[1] < 1), key=lambda one: one[2], default=(None, 0.0, 0.0))
-        if area is not None and not its_inks:  # the edge of a word on a filled area
+        if area is not None:  # the edge of a word on a filled area
             made[place] = LIGHT + share * (area.dark - LIGHT)
             continue
         its_inks = its_inks or [ink for ink in lines if ink.has(colour)]
