@@ -397,6 +397,7 @@ def check_layout(browser, page, width, dark):
             "Array.from(document.querySelectorAll('.figure-box img')).find((image) => image.getClientRects().length)"
         )
         assert (".dark" in browser.run(f"{shown}.src")) == dark
+        assert browser.run(f"getComputedStyle({shown}).filter") == "none"
 
 
 # Elements beyond the sides of the window, but for what scrolls by itself and what only screen readers see.
