@@ -1,13 +1,14 @@
 """Compile loops to machine code with numba, in a cache that depends on the sources and is shared by processes."""
 
+import gc
 import hashlib
 import os
 import re
 import shutil
 import stat
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
@@ -17,12 +18,14 @@ import numba
 from filelock import FileLock
 from numba.core import caching, compiler
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 from numba.misc import appdirs
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 _CACHING: Any = caching  # which has no types
 _COMPILER: Any = compiler
 _APPDIRS: Any = appdirs
+_DISPATCHER: Any = CPUDispatcher
 _NUMBA: Any = numba
 PACKAGE = Path(__file__).parent
 KEPT = 24 * 3600.0  # seconds for which machine code of other sources is kept
@@ -163,9 +166,17 @@ class _Compiler(_COMPILER.Compiler):  # type: ignore[misc]
         super().__init__(*arguments)
 
 
+class _Borrowing(_DISPATCHER):  # type: ignore[misc]
+    """A loop without the machine code by which Python would call it, which takes a tenth of the time of compiling."""
+
+    def __call__(self, *_: Any) -> Any:
+        raise TypeError(f"{self.py_func.__qualname__} borrows arrays: call it in a compiled loop, or `in_python`")
+
+
 def _jitted(loop: Callable[..., Any], **options: Any) -> Any:
     """The loop, to be compiled when it is called; as it is if NUMBA_DISABLE_JIT=1, for debuggers and coverage."""
-    dispatcher = _NUMBA.njit(nogil=True, error_model="numpy", pipeline_class=_Compiler, **options)(loop)
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # for C code, of which there is none
+    dispatcher = _NUMBA.njit(pipeline_class=_Compiler, **options)(loop)
     if dispatcher is loop:  # NUMBA_DISABLE_JIT=1
         return dispatcher
     if PLACE is not None:
@@ -197,10 +208,14 @@ def borrowing(loop: Loop) -> Loop:
     A call of a `compiled` loop counts the references to the generator and to each array of its arguments, also inside
     tuples. Counting one takes about as long as drawing a number. Here none is counted; the numbers are the same.
 
-    Not for loops that Python calls: such a call would never free the generator. A loop that makes an array, or
-    calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
+    Not for loops that Python calls, which raises `TypeError`: such a call would never free the generator. A loop that
+    makes an array, or calls one that does, does not compile. Raises `TypeError` for one that returns an array, which
+    would be freed twice.
     """
-    return cast(Loop, _shared(_jitted(loop, _nrt=False)))
+    dispatcher = _shared(_jitted(loop, _nrt=False, no_cpython_wrapper=True))
+    if hasattr(dispatcher, "compile"):  # else NUMBA_DISABLE_JIT=1
+        dispatcher.__class__ = _Borrowing
+    return cast(Loop, dispatcher)
 
 
 def inlined(loop: Loop) -> Loop:
@@ -230,7 +245,7 @@ def _shared(dispatcher: Any) -> Any:
 
     def in_one_process(signature: Any) -> Any:
         # within a process the global lock comes first, as in the compilation of a loop that calls this one
-        with global_compiler_lock, _locked(dispatcher):
+        with global_compiler_lock, _locked(dispatcher), _no_search_for_cycles():
             entry = compile_or_load(signature)
         if not dispatcher.targetoptions.get("_nrt", True):
             models = dispatcher.targetctx.data_model_manager
@@ -241,6 +256,18 @@ def _shared(dispatcher: Any) -> Any:
 
     dispatcher.compile = in_one_process
     return dispatcher
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """Within, garbage is not collected: numba makes millions of objects that live on, which would be searched often."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _locked(dispatcher: Any) -> AbstractContextManager[object]:

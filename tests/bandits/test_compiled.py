@@ -1,5 +1,6 @@
 """Machine code of loops: compiled once for all processes, removed when it is out of date."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bandits.compiled import PACKAGE, borrowing, remove_old, sources_of, state_of
+from bandits.compiled import PACKAGE, borrowing, compiled, in_python, remove_old, sources_of, state_of
 
 LOOPS = """
 from bandits.compiled import borrowing, compiled
@@ -23,6 +24,10 @@ def counts(values, rng):
 def borrows(values, rng):
     for place in range(len(values)):
         values[place] += rng.standard_normal()
+
+@compiled
+def lends(values, rng):
+    borrows(values, rng)
 
 @compiled
 def inner(steps):
@@ -118,12 +123,12 @@ for thread in both:
 BORROW = """
 import numpy as np
 from bandits.seeds import stream
-from loops import borrows, counts
+from loops import borrows, counts, lends
 
 found = []
-for loop in (counts, borrows):
+for call, loop in ((counts, counts), (lends, borrows)):
     values = np.zeros(5)
-    loop(values, stream("borrowing", 0))
+    call(values, stream("borrowing", 0))
     found.append(values.tolist())
     print("NRT_incref" in loop.inspect_llvm(loop.signatures[0]))
 print(found[0] == found[1])
@@ -140,9 +145,35 @@ def gives_back(values):
     return values
 
 
+@compiled
+def takes_back(values):
+    return gives_back(values).sum()
+
+
 def test_a_borrowing_loop_that_returns_an_array_is_refused():
     with pytest.raises(TypeError, match="gives_back returns an array: use `compiled`"):
+        takes_back(np.zeros(5))
+
+
+def test_a_borrowing_loop_is_not_called_from_python():
+    with pytest.raises(TypeError, match="gives_back borrows arrays: call it in a compiled loop, or `in_python`"):
         gives_back(np.zeros(5))
+    assert in_python(gives_back)(np.ones(2)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_after_compiling_if_it_was_before(collects):
+    @compiled
+    def one_more(number):
+        return number + 1
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        assert one_more(1) == 2
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_machine_code_of_old_sources_is_removed(tmp_path):
