@@ -3,7 +3,8 @@
 The inputs of a figure are the `figure` of its experiment, its stored cells, the weighted runs on which their means
 rest, the colours of policies, the user's files that its classes and bounds depend on, the code that describes it, and
 the versions of the libraries. That code is found by its imports, from the kinds of figures and the classes of the cells
-on. What is drawn is the `Drawing` that follows from the inputs, and the code that renders it, found in the same way.
+on; its comments are no inputs. What is drawn is the `Drawing` that follows from the inputs, and the code that renders
+it, found in the same way.
 The file `.drawn.json` beside the figures is a cache: hashes of both for each figure, with what pages say of it, and for
 each command a hash of everything that it could depend on, so that a second call of the command need not even plan.
 """
@@ -25,6 +26,7 @@ from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.whole_files import put
 from scripts.drawing.citation import CITATION
+from scripts.drawing.contents import code, content_of, meaning_of
 from scripts.drawing.figure import draw, drawing_command, figure_name, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS, Output
@@ -121,16 +123,18 @@ class FigureCache:
         try:
             drawn = self.commands[command]
             inputs = CommandInputs(*(list(drawn[name]) for name in CommandInputs._fields))
-            drawings, state = drawn["drawings"], drawn["state"]
+            drawings, state, contents = drawn["drawings"], drawn["state"], list(drawn["contents"])
         except (KeyError, TypeError):
             return None
         shown = all(map(self._exists, inputs.figures)) and drawings == self._drawings(inputs)
-        return inputs.figures if shown and state == _state(inputs, config_dirs) else None
+        same = shown and state == _state(inputs, config_dirs) and all(map(_says, inputs.files, contents))
+        return inputs.figures if same else None
 
     def remember(self, command: str, inputs: CommandInputs, config_dirs: Iterable[Path]) -> None:
         """Record that all figures of `command` are up to date with the inputs as they are now."""
-        state = _state(inputs, config_dirs)
-        self.commands[command] = {**inputs._asdict(), "drawings": self._drawings(inputs), "state": state}
+        contents = [(content_of(file), meaning_of(file)) for file in map(Path, inputs.files)]
+        drawings, state = self._drawings(inputs), _state(inputs, config_dirs)
+        self.commands[command] = {**inputs._asdict(), "drawings": drawings, "state": state, "contents": contents}
 
     def _drawings(self, inputs: CommandInputs) -> list[str | None]:
         """What the figures of a command show: another command may have drawn the same figures otherwise."""
@@ -236,7 +240,7 @@ def digest_of_inputs(
     for place in places:
         digest.update(place.digest())
     for file in files:
-        digest.update(_state_of_file(file))
+        digest.update(f"{file} {meaning_of(file)}".encode())
     digest.update(_libraries().encode())
     return digest.hexdigest()
 
@@ -272,17 +276,21 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield repr(value).encode()
 
 
+def _says(file: str, before: Sequence[str]) -> bool:
+    """Whether a file says what it said when it had this content and this meaning."""
+    content, meaning = before
+    return content_of(Path(file)) == content or meaning_of(Path(file)) == meaning
+
+
 def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
-    """A hash of everything that a command could depend on: code, configs, results by their size and time.
+    """A hash of what a command could depend on beside `files`: libraries, configs, results by their size and time.
 
     A file of code that is new counts from when one that counts imports it, and so has changed.
     """
     digest = hashlib.sha256(_libraries().encode())
     for folder in (CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
-            digest.update(_state_of_file(file))
-    for name in inputs.files:
-        digest.update(_state_of_file(Path(name)))
+            digest.update(f"{file} {meaning_of(file)}".encode())
     for name in inputs.results:
         for file in _files(Path(name), (".parquet",)):
             about = file.stat()
@@ -290,23 +298,9 @@ def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _state_of_file(file: Path) -> bytes:
-    """The name and the hash of the content of a file; a missing file has the content "gone"."""
-    content = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "gone"
-    return f"{file} {content}".encode()
-
-
 def overrides_as_text(overrides: Iterable[Sequence[str]]) -> str:
     """The overrides of a command as one text, its key in the cache."""
     return json.dumps([list(job) for job in overrides])
-
-
-def code(files: Iterable[Path]) -> str:
-    """A hash of files of this repository, as they were when this process first asked: it runs what it read."""
-    return hashlib.sha256(b" ".join(map(_state_at_first, files))).hexdigest()
-
-
-_state_at_first = cache(_state_of_file)
 
 
 @cache

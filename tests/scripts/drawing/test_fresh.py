@@ -271,12 +271,18 @@ def test_all_code_of_a_command_counts_and_no_other(call, tmp_path):
     assert [set(map(str, code)) <= set(about["files"]) for about in note["commands"].values()] == [True]
 
 
-def test_a_changed_file_of_code_is_another_state(tmp_path):
-    (tmp_path / "a.py").write_text("a = 1")
-    inputs = fresh.CommandInputs([], [], [str(tmp_path / "a.py")])
-    before = fresh._state(inputs, [])
-    (tmp_path / "a.py").write_text("a = 2")
-    assert fresh._state(inputs, []) != before
+def test_a_command_is_made_anew_after_an_edit_of_its_code_but_not_of_a_comment(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("a = 1")
+    cache, inputs = fresh.FigureCache(tmp_path), fresh.CommandInputs([], [], [str(file)])
+    cache.remember("command", inputs, [])
+    assert cache.figures_if_unchanged("command", []) == []
+    file.write_text("a = 1  # one")
+    assert cache.figures_if_unchanged("command", []) == []
+    file.write_text("a = 2")
+    assert cache.figures_if_unchanged("command", []) is None
+    file.unlink()
+    assert cache.figures_if_unchanged("command", []) is None
 
 
 def test_the_code_of_a_figure_is_found_by_its_imports():
@@ -293,16 +299,6 @@ def test_the_code_of_a_figure_is_found_by_its_imports():
     rendering = {file.name for file in imports.files_of_ours([fresh.RENDERER])}
     assert {"render.py", "drawing.py", "numbers.py"} <= rendering
     assert "words.py" not in rendering
-
-
-def test_a_file_that_changed_is_other_code(tmp_path):
-    file = tmp_path / "a.py"
-    digests = set()
-    for text in ("a = 1", "a = 2"):
-        file.write_text(text)
-        fresh._state_at_first.cache_clear()  # as in the process of the next command
-        digests.add(fresh.code([file]))
-    assert len(digests | {fresh.code([])}) == 3
 
 
 def test_all_other_inputs(tmp_path, monkeypatch):
