@@ -18,14 +18,12 @@ import numba
 from filelock import FileLock
 from numba.core import caching, compiler
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import CPUDispatcher
 from numba.misc import appdirs
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 _CACHING: Any = caching  # which has no types
 _COMPILER: Any = compiler
 _APPDIRS: Any = appdirs
-_DISPATCHER: Any = CPUDispatcher
 _NUMBA: Any = numba
 PACKAGE = Path(__file__).parent
 KEPT = 24 * 3600.0  # seconds for which machine code of other sources is kept
@@ -166,17 +164,10 @@ class _Compiler(_COMPILER.Compiler):  # type: ignore[misc]
         super().__init__(*arguments)
 
 
-class _Borrowing(_DISPATCHER):  # type: ignore[misc]
-    """A loop without the machine code by which Python would call it, which takes a tenth of the time of compiling."""
-
-    def __call__(self, *_: Any) -> Any:
-        raise TypeError(f"{self.py_func.__qualname__} borrows arrays: call it in a compiled loop, or `in_python`")
-
-
 def _jitted(loop: Callable[..., Any], **options: Any) -> Any:
     """The loop, to be compiled when it is called; as it is if NUMBA_DISABLE_JIT=1, for debuggers and coverage."""
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # for C code, of which there is none
-    dispatcher = _NUMBA.njit(pipeline_class=_Compiler, **options)(loop)
+    dispatcher = _NUMBA.njit(**options, pipeline_class=_Compiler)(loop)
     if dispatcher is loop:  # NUMBA_DISABLE_JIT=1
         return dispatcher
     if PLACE is not None:
@@ -208,14 +199,10 @@ def borrowing(loop: Loop) -> Loop:
     A call of a `compiled` loop counts the references to the generator and to each array of its arguments, also inside
     tuples. Counting one takes about as long as drawing a number. Here none is counted; the numbers are the same.
 
-    Not for loops that Python calls, which raises `TypeError`: such a call would never free the generator. A loop that
-    makes an array, or calls one that does, does not compile. Raises `TypeError` for one that returns an array, which
-    would be freed twice.
+    Not for loops that Python calls: such a call would never free the generator. A loop that makes an array, or
+    calls one that does, does not compile. Raises `TypeError` for one that returns an array, which would be freed twice.
     """
-    dispatcher = _shared(_jitted(loop, _nrt=False, no_cpython_wrapper=True))
-    if hasattr(dispatcher, "compile"):  # else NUMBA_DISABLE_JIT=1
-        dispatcher.__class__ = _Borrowing
-    return cast(Loop, dispatcher)
+    return cast(Loop, _shared(_jitted(loop, _nrt=False)))
 
 
 def inlined(loop: Loop) -> Loop:
