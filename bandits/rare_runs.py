@@ -24,6 +24,7 @@ from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import private_divergence
 from bandits.loops.batches import EXACT_KL_UCB, GAUSSIAN_KL_UCB, PRIVATE_IMED, Rule, arm_of_batch, batch_length
+from bandits.loops.draws import binomial
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import cost_below
 
@@ -104,7 +105,7 @@ def _weighted_pulls(
             steps = min(batch_length(rule, pulls[arm]), horizon - t)
             tilted = arm == best and law >= 0 and batches[arm] < tilts.batches[law]
             theta = tilts.thetas[law] if tilted else 0.0
-            released = rng.binomial(steps, tilted_mean(means[arm], theta)) + tilted_noise(rule, theta, rng)
+            released = binomial(steps, tilted_mean(means[arm], theta), rng) + tilted_noise(rule, theta, rng)
             if arm == best:
                 for tilt in range(laws):
                     if batches[arm] < tilts.batches[tilt]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 
 
 @borrowing
@@ -58,7 +59,7 @@ def multinomial(weights: FloatArray, steps: int, rng: np.random.Generator) -> In
     left, total = steps, weights.sum()
     for arm in range(len(weights)):
         if left > 0 and weights[arm] > 0:
-            wins[arm] = left if weights[arm] >= total else rng.binomial(left, weights[arm] / total)
+            wins[arm] = left if weights[arm] >= total else binomial(left, weights[arm] / total, rng)
             left -= wins[arm]
         total -= weights[arm]
     wins[np.argmax(weights)] += left  # 0 up to rounding
@@ -83,7 +84,7 @@ def first_filled(weights: FloatArray, room: IntArray, rng: np.random.Generator) 
     wins[first] = room[first]
     for arm in range(arms):
         if arm != first and weights[arm] > 0 and room[arm] > 1:
-            wins[arm] = rng.binomial(room[arm] - 1, full[first] / full[arm])
+            wins[arm] = binomial(room[arm] - 1, full[first] / full[arm], rng)
     return wins, first
 
 
@@ -99,6 +100,6 @@ def wins_in_first(wins: IntArray, steps: int, rng: np.random.Generator) -> IntAr
         missing = steps - part.sum()
         pool = wins - part if missing > 0 else part.copy()
         for arm in range(len(wins)):
-            moved = rng.binomial(pool[arm], abs(missing) / pool.sum())
+            moved = binomial(pool[arm], abs(missing) / pool.sum(), rng)
             part[arm] += moved if missing > 0 else -moved
     return part

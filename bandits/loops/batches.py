@@ -11,6 +11,7 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
 from bandits.divergences import divergence_upper_end, private_divergence, private_upper_end
+from bandits.loops.draws import binomial
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import highest_mean
@@ -61,7 +62,7 @@ def batch_pulls(
         row = record_run(record, row, checkpoints, pulls, arm, t, steps)
         pulls[arm] += steps
         t += steps
-        released = rng.binomial(steps, means[arm]) + noise(rule, rng)
+        released = binomial(steps, means[arm], rng) + noise(rule, rng)
         counts[arm] = rule.kept * counts[arm] + steps
         batches[arm] = rule.kept * batches[arm] + 1
         sums[arm] = rule.kept * sums[arm] + released

@@ -12,6 +12,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.draws import binomial
 from bandits.loops.records import record_rounds, record_run
 
 
@@ -34,7 +35,7 @@ def successive_pulls(
             return record
         done += rounds
         for arm in viable:
-            sums[arm] += rng.binomial(rounds, means[arm])
+            sums[arm] += binomial(rounds, means[arm], rng)
         allowed = slack(arms, done, inverse)
         behind = sums[viable].max() - sums[viable]
         viable = viable[behind < allowed]

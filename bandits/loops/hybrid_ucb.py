@@ -24,6 +24,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled, inlined
+from bandits.loops.draws import binomial
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, first_low_of_all, low_sums, scratch
 from bandits.loops.records import record_run
 from bandits.mechanisms.hybrid import continued, fresh_levels
@@ -162,7 +163,7 @@ def _pull(state: HybridArms, arm: int, steps: int, rng: np.random.Generator) -> 
     if steps == 1:
         state.sums[arm] += 1.0 if rng.random() < state.means[arm] else 0.0
     else:
-        state.sums[arm] += rng.binomial(steps, state.means[arm])
+        state.sums[arm] += binomial(steps, state.means[arm], rng)
     state.pulls[arm] += steps
     state.inverse[arm] = 1 / state.pulls[arm]
     state.width[arm] = math.sqrt(state.inverse[arm])
@@ -304,7 +305,7 @@ def dp_ucb_int_pulls(
     if t == horizon:
         return record
     for arm in range(arms):
-        sums[arm] = rewards.binomial(interval, means[arm])
+        sums[arm] = binomial(interval, means[arm], rewards)
         index[arm] = released_index(sums[arm], pulls[arm], t + 1, v, noise)
     while True:
         leader = int(np.argmax(index))
@@ -314,7 +315,7 @@ def dp_ucb_int_pulls(
             return record
         t = end
         pulls[leader] += interval
-        sums[leader] += rewards.binomial(interval, means[leader])
+        sums[leader] += binomial(interval, means[leader], rewards)
         index[leader] = released_index(sums[leader], pulls[leader], t + 1, v, noise)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 
@@ -52,7 +53,7 @@ def pull(state: LazyArms, arm: int, steps: int, mean: float, epsilon: float, rng
     if state.room[arm] > 0:
         return False
     fresh = max(1.0, 2 * state.counts[arm])
-    state.means[arm] = (rng.binomial(int(fresh), mean) + laplace(1 / epsilon, rng)) / fresh
+    state.means[arm] = (binomial(int(fresh), mean, rng) + laplace(1 / epsilon, rng)) / fresh
     state.counts[arm] = fresh
     state.room[arm] = int(2 * fresh)
     return True

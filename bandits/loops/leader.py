@@ -36,6 +36,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.low_sums import ENOUGH_ROOM, HIGHEST, SET_BITS, Scratch, low_sums, proposed, scratch
 from bandits.loops.records import record_run
@@ -201,7 +202,7 @@ def pull_leader(
                     if first >> i & 1 == 1:
                         noise[i] = before + run.scale * work.partial[i]
                 count += first
-                total += rng.binomial(unseen + first, run.mean)
+                total += binomial(unseen + first, run.mean, rng)
                 unseen = 0
                 advance = total + noise[lowest_bit(count)] + run.bonus - needed(run, count)
                 if advance <= 0:
@@ -225,7 +226,7 @@ def pull_leader(
 def put_off(run: Run, unseen: int, advance: float, last: bool, rng: np.random.Generator) -> tuple[int, int]:
     """Rewards of `unseen` pulls and 0, or 0 and `unseen` if it can wait to draw them: the run goes on without them."""
     if unseen > 0 and (advance <= 0 or last or run.mean * unseen > UNSEEN * run.scale):
-        return rng.binomial(unseen, run.mean), 0
+        return binomial(unseen, run.mean, rng), 0
     return 0, unseen
 
 
@@ -301,7 +302,7 @@ def _skip_block(run: Run, count: int, total: float, level: int, rng: np.random.G
         while level > 0 and not stays_ahead(run, count, total, level):
             level -= 1
         inside = (1 << level) - 1
-        total += rng.binomial(inside, run.mean)
+        total += binomial(inside, run.mean, rng)
         count += inside + 1
         if count == end:
             return count - 1, total, False

@@ -38,6 +38,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 from bandits.loops.front import closest_rival, front, window_of
 from bandits.loops.records import record_run
 
@@ -198,7 +199,7 @@ def report(mean: float, scale: float, rng: np.random.Generator) -> float:
 @borrowing
 def pull_block(run: LocalRun, total: float, pulled: int, block: int, rng: np.random.Generator) -> tuple[int, float]:
     """The next `block` pulls of bits, or those up to the end of the run; returns their number, and the new sum."""
-    ones = rng.binomial(block, run.mean)
+    ones = binomial(block, run.mean, rng)
     if total > run.first + run.slope * pulled + uncovered(run.slope, block - ones, ones):
         return block, total + ones
     for left in range(block, 0, -1):
@@ -218,7 +219,7 @@ def pull_noisy_block(
     """The next `block` pulls with noise, or those up to the end of the run; returns their number, and the new sum."""
     ahead = total - run.first - run.slope * pulled
     counted = max(run.slope, 0.0) * block > ahead / SHARE  # else all bits may be 0, at little cost
-    ones = rng.binomial(block, run.mean) if counted else 0
+    ones = binomial(block, run.mean, rng) if counted else 0
     left = block
     while left > 0 and ahead > 0:
         room, made = (ahead - uncovered(run.slope, left - ones, ones)) / run.scale, 1
@@ -228,14 +229,14 @@ def pull_noisy_block(
             end, normal = rng.standard_gamma(float(left)), rng.standard_normal()
             hit = room * room / (2 * normal * normal)
             if hit > end:
-                ones = ones if counted else rng.binomial(left, run.mean)
+                ones = ones if counted else binomial(left, run.mean, rng)
                 return block, total + ones + run.scale * place_before(room, end, hit, rng)
-            made = 1 + rng.binomial(left - 1, hit / end)
+            made = 1 + binomial(left - 1, hit / end, rng)
         if counted:
             first = ones_in_first(made, ones, left, rng)
             ones -= first
         else:
-            first = rng.binomial(made, run.mean)
+            first = binomial(made, run.mean, rng)
         noise = run.scale * rng.standard_exponential()
         total += first - run.scale * room + (noise if rng.random() < 0.5 else -noise)
         left -= made

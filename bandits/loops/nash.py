@@ -7,6 +7,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 from bandits.loops.records import record_run
 from bandits.mechanisms.laplace import laplace
 
@@ -100,7 +101,7 @@ def nash_pulls(
         pulls[arm] += made
         t += made
         counts[arm] = begun[arm] + batches[arm]
-        total = first[arm] + rng.binomial(batches[arm], means[arm]) + laplace(phases.scale, rng)
+        total = first[arm] + binomial(batches[arm], means[arm], rng) + laplace(phases.scale, rng)
         estimates[arm] = clipped_mean(total, counts[arm])
     return record
 

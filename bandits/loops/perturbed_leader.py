@@ -41,6 +41,7 @@ import numpy as np
 from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.compiled import borrowing, compiled, inlined
 from bandits.loops.alike_steps import one_of, wait
+from bandits.loops.draws import binomial
 from bandits.loops.largest_beta import stirling_rest
 from bandits.loops.perturbed_values import (
     BETA,
@@ -163,7 +164,7 @@ def _pull(state: State, law: int, constants: Constants, arm: int, steps: int, rn
         for _ in range(steps):
             state.sums[arm] += 1.0 if rng.random() < state.means[arm] else 0.0
     else:
-        state.sums[arm] += rng.binomial(steps, state.means[arm])
+        state.sums[arm] += binomial(steps, state.means[arm], rng)
     state.values.first[arm], state.values.second[arm] = parameters(law, constants, state.pulls[arm], state.sums[arm])
 
 

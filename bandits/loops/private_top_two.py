@@ -12,6 +12,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.draws import binomial
 from bandits.mechanisms.laplace import laplace
 from bandits.noisy_sums import cost_of_order, level_of_two
 
@@ -53,7 +54,7 @@ def private_top_two(
     costs, led = np.zeros(arms), -1  # the W of every arm, and the last leader
     arm, begun = 0, 1
     while True:
-        released = rng.binomial(length[arm], means[arm]) + laplace(1 / rule.epsilon, rng)
+        released = binomial(length[arm], means[arm], rng) + laplace(1 / rule.epsilon, rng)
         sums[arm] = rule.kept * sums[arm] + released
         counts[arm] = rule.kept * counts[arm] + length[arm]
         batches[arm] = rule.kept * batches[arm] + 1

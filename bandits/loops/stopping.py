@@ -10,6 +10,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from bandits.compiled import borrowing, compiled
+from bandits.loops.draws import binomial
 from bandits.mechanisms.laplace import laplace
 
 
@@ -138,7 +139,7 @@ def leap(
             question = wait <= calm
             step = int(min(wait, calm))
             question_noise = -loud - sigma2 * rng.standard_exponential() if question else 0.0
-            highs += rng.binomial(step, chance)
+            highs += binomial(step, chance, rng)
         samples += step
         total = low * samples + (high - low) * highs
         if question:

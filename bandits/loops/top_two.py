@@ -11,6 +11,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.compiled import compiled
+from bandits.loops.draws import binomial
 from bandits.mechanisms.laplace import laplace
 
 BASEL = math.pi**2 / 6  # zeta(2)
@@ -82,7 +83,7 @@ def top_two(means: FloatArray, max_samples: int, rule: TopTwo, rng: np.random.Ge
 @compiled
 def noisy_mean(mean: float, length: int, epsilon: float, rng: np.random.Generator) -> float:
     """The mean of `length` Bernoulli rewards plus Lap(1 / (epsilon length))."""
-    return (rng.binomial(length, mean) + laplace(1 / epsilon, rng)) / length
+    return (binomial(length, mean, rng) + laplace(1 / epsilon, rng)) / length
 
 
 @compiled
