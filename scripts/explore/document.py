@@ -71,7 +71,7 @@ class Words:
 def document(collection: Collection, papers: Sequence[Paper], arguments: Sequence[str]) -> tuple[str, bytes]:
     """The document as JSON, and the block of numbers; `arguments` are those of the command that every command needs."""
     abouts, summaries = [about for about, _ in collection.cells], [numbers for _, numbers in collection.cells]
-    guarantees = list(dict.fromkeys(about.guarantee for about in abouts))
+    guarantees = {one: number for number, one in enumerate(dict.fromkeys(about.guarantee for about in abouts))}
     places = {about.key: place for place, about in enumerate(abouts)}
     blocks = Blocks()
     alike = _alike(abouts, summaries)
@@ -125,7 +125,7 @@ def _cells(
     abouts: Sequence[About],
     summaries: Sequence[Summary],
     experiments: Sequence[Asked],
-    guarantees: list[Guarantee],
+    guarantees: Mapping[Guarantee, int],
     alike: list[list[int]],
 ) -> dict[str, Any]:
     """The cells by columns: what the page calls them, and as `columns` those of `experiments.load`."""
@@ -156,7 +156,7 @@ def _cells(
             for word, values in of_words.items()
         },
         "of_instances": sorted({name for about in abouts for name in about.of_instance}),
-        "guarantee": [guarantees.index(about.guarantee) for about in abouts],
+        "guarantee": [guarantees[about.guarantee] for about in abouts],
         "runs": [numbers.replications for numbers in summaries],
         "exact": [int(about.exact) for about in abouts],
         "began": [int(numbers.began) for numbers in summaries],
