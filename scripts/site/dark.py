@@ -7,7 +7,9 @@ is too dark becomes lighter. One that fills areas becomes darker, as the words o
 """
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from PIL import Image
@@ -43,22 +45,34 @@ def dark_colours(colours: FloatArray, pixels: IntArray) -> FloatArray:
     """For each colour on white, shape (colours, 3) in 0..255, that on a dark page; so many `pixels` have it."""
     frequent = colours[pixels > FILLED * pixels.sum()]
     fills = [_Ink.filled(colour) for colour in frequent if _fills(colour, colours[pixels > 0])]
-    areas = [_Ink(colour, ink.share(colour)) for colour in frequent for ink in fills if ink.has(colour)]
+    areas = [_Ink(colour, dark) for colour in frequent for ink in fills if (dark := _share([ink], colour)) is not None]
     lines, made = list[_Ink](), np.empty_like(colours)
     for place in np.argsort(colours.sum(axis=1), kind="stable"):
         colour = colours[place]
-        its_inks = [ink for ink in fills if ink.has(colour)]
-        on_areas = [] if its_inks else [(area, *_along(colour, area.colour)) for area in areas]
-        area, share, _ = min((one for one in on_areas if one[1] < 1), key=lambda one: one[2], default=(None, 0.0, 0.0))
-        if area is not None:  # the edge of a word on a filled area
-            made[place] = LIGHT + share * (area.dark - LIGHT)
-            continue
-        its_inks = its_inks or [ink for ink in lines if ink.has(colour)]
-        if not its_inks:
-            its_inks = [_Ink.line(colour)]
-            lines += its_inks
-        made[place] = min(its_inks, key=lambda ink: ink.aside(colour)).share(colour)
+        dark = _share(fills, colour)
+        if dark is None:
+            dark = _edge(areas, colour)
+        if dark is None:
+            dark = _share(lines, colour)
+        if dark is None:
+            lines.append(_Ink.line(colour))
+            dark = _share(lines[-1:], colour)
+        made[place] = dark
     return made
+
+
+def _share(inks: Sequence["_Ink"], colour: FloatArray) -> FloatArray | None:
+    """A colour that is a share of an ink on paper, the nearest of these, on a dark page; None if it is of none."""
+    along = [(*_along(255 - colour, 255 - ink.colour), ink) for ink in inks]
+    share, _, ink = min((one for one in along if one[0] <= LONGER), key=itemgetter(1), default=(0.0, 0.0, None))
+    return None if ink is None else np.asarray(PAPER + min(share, 1.0) * (ink.dark - PAPER))
+
+
+def _edge(areas: Sequence["_Ink"], colour: FloatArray) -> FloatArray | None:
+    """A colour at the edge of a word on a filled area, the nearest of these, on a dark page; None if it is at none."""
+    along = [(*_along(colour, area.colour), area) for area in areas]
+    share, _, area = min((one for one in along if one[0] < 1), key=itemgetter(1), default=(0.0, 0.0, None))
+    return None if area is None else np.asarray(LIGHT + share * (area.dark - LIGHT))
 
 
 def _along(vector: FloatArray, ray: FloatArray) -> tuple[float, float]:
@@ -80,19 +94,6 @@ class _Ink:
 
     colour: FloatArray
     dark: FloatArray
-
-    def has(self, colour: FloatArray) -> bool:
-        """Whether a colour is a share of this ink on paper."""
-        return _along(255 - colour, 255 - self.colour)[0] <= LONGER
-
-    def aside(self, colour: FloatArray) -> float:
-        """How far a colour is from being a share of this ink."""
-        return _along(255 - colour, 255 - self.colour)[1]
-
-    def share(self, colour: FloatArray) -> FloatArray:
-        """A colour that is a share of this ink, on a dark page."""
-        share, _ = _along(255 - colour, 255 - self.colour)
-        return np.asarray(PAPER + min(share, 1.0) * (self.dark - PAPER))
 
     @classmethod
     def line(cls, colour: FloatArray) -> "_Ink":
