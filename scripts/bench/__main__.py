@@ -15,10 +15,11 @@ from scripts.bench import sweeps
 from scripts.bench.again import SHORT, Share, cell_costs, shares
 from scripts.bench.beside_c import ARMS, C_STEPS, BesideC, beside_c
 from scripts.bench.beside_c import HORIZONS as C_HORIZONS
-from scripts.bench.computations import Cost, computations, own_peak, timed_commands
+from scripts.bench.computations import Cost, computations, timed_commands
 from scripts.bench.journals import Opening, openings
 from scripts.bench.kernels import FAR, HORIZONS, PATIENCE, PLAIN_HORIZON, PYTHON_STEPS, Speed, speeds
 from scripts.bench.libraries import OURS, OURSELVES, STEPS, Rival, rivals
+from scripts.bench.memory import own_peak
 from scripts.bench.timing import this_machine
 from scripts.pages.performance import FILE, Measured, write_measured
 from scripts.pages.tables import markdown_table

@@ -1,6 +1,5 @@
 """How long exact computations, audits and commands take, and how much memory they need."""
 
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,8 +64,3 @@ def timed_commands() -> Iterator[Cost]:
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         took, most = map(float, output.split())
         yield Cost(what, took, most * 1024 / 1e6)
-
-
-def own_peak() -> float:
-    """The most memory of this process so far in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6

@@ -5,7 +5,6 @@ python -m scripts.bench.journals     (also a part of python -m scripts.bench)
 Each ticket is a row, and four of five get a reward at once. CPU seconds, in a process of its own that has imported all.
 """
 
-import resource
 import sqlite3
 import tempfile
 import time
@@ -23,6 +22,7 @@ from bandits.policies.elimination import DPSE
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.local_bits import KLUCBCF
 from experiments.config.command_line import exit_on_user_error, help_alone
+from scripts.bench.memory import own_peak
 
 HORIZON = 10_000_000
 SIZES = (9_999, 99_999)  # tickets; the last snapshot is then as old as one gets
@@ -72,10 +72,10 @@ def open_again(name: str, path: Path) -> None:
 def cost(action: Callable[[], object], name: str) -> tuple[float, float]:
     """CPU seconds and MB of an action on a journal of that policy."""
     opened_journal(name, Path(":memory:")).select()
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    before, began = own_peak(), time.process_time()
     action()
     took = time.process_time() - began
-    return took, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return took, own_peak() - before
 
 
 def in_new_process(action: Callable[[], object], name: str) -> tuple[float, float]:

@@ -7,7 +7,6 @@ wait for the file system. The replications of one cell are measured several time
 alone, and the median of the differences counts: the speed of a machine changes.
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,12 @@ CELLS = 10_000  # cells that are planned
 TINY = 1_000  # cells of one replication
 REPLICATIONS = 5_000  # replications of one cell
 REPEATS = 5
-LOAD = "import time, experiments; experiments.load(); print(time.process_time())"
+LOAD = """
+import time, experiments
+from scripts.bench.memory import own_peak
+experiments.load()
+print(time.process_time(), own_peak())
+"""
 SMALL = ("policy=dp_se", "horizon=100", "recorded=1")
 
 
@@ -94,8 +98,8 @@ def of_load() -> str:
     began = time.perf_counter()
     output = subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE, text=True).stdout
     took = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # of the largest child
-    return f"load() of everything: {took:.2f} s, {float(output):.2f} s of the processor, at most {peak:.0f} MB"
+    cpu, peak = map(float, output.split())
+    return f"load() of everything: {took:.2f} s, {cpu:.2f} s of the processor, at most {peak:.0f} MB"
 
 
 def measure() -> Iterator[str]:

@@ -32,7 +32,9 @@ What is left of their time:
 
 - Index policies (DP-UCB, LDP-UCB-L, LDP-UCB-B, DPRUCB, UCB1, Robust-UCB) pull their leader in blocks that surely end
   no run of it. Where a rival is close, on many arms and with small gaps, blocks are short, and each pull is drawn.
-- DP-UCB (hybrid) draws new noise for all arms at every step, as its mechanisms take an item at every step.
+- DP-UCB (hybrid) moves the noise of all arms at every step, as its mechanisms take an item at every step. Blocks in
+  which one arm surely leads are skipped; on many arms with small gaps there are few of them.
+- DP-KLUCB and zCDP-KLUCB decide only when a batch ends. Their runs are short, and they have the most.
 - AdaP-TT and CTB-TT compare all arms again at every pull of a challenger.
 - Perturbed leaders, Lazy-DP-TS and Thompson sampling of a level skip the steps that the leader surely wins. On many
   arms with small gaps there are few of them.

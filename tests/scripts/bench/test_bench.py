@@ -1,6 +1,7 @@
 """Numbers of the page of performance that follow from measured seconds, and the guard; nothing here measures time."""
 
 import math
+import subprocess
 import sys
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -20,7 +21,7 @@ from experiments.config.papers import papers
 from experiments.config.plan import merge, plan
 from experiments.store import Store
 from scripts.bench import __main__ as page
-from scripts.bench import again, beside_c, computations, guard, journals, kernels, libraries, sweeps, timing
+from scripts.bench import again, beside_c, computations, guard, journals, kernels, libraries, memory, sweeps, timing
 from scripts.bench.beside_c import BesideC
 from scripts.bench.kernels import Speed, cell_of_policy
 from scripts.bench.libraries import Rival
@@ -229,9 +230,7 @@ def test_looks_are_measured_at_files_and_at_packs(clock, monkeypatch, tmp_path):
 
 
 def test_all_measurements_of_sweeps_are_printed(clock, monkeypatch, capsys):
-    child = SimpleNamespace(ru_maxrss=1e6 / 1024 * 300)
-    monkeypatch.setattr(sweeps, "subprocess", MagicMock(run=lambda *_, **how: SimpleNamespace(stdout="2.5\n")))
-    monkeypatch.setattr(sweeps, "resource", MagicMock(getrusage=lambda _: child))
+    monkeypatch.setattr(sweeps, "subprocess", MagicMock(run=lambda *_, **how: SimpleNamespace(stdout="2.5 300.2\n")))
     for name, number in {"CELLS": 3, "TINY": 2, "REPLICATIONS": 2, "REPEATS": 1}.items():
         monkeypatch.setattr(sweeps, name, number)
     monkeypatch.setattr(sys, "argv", ["sweeps"])
@@ -242,6 +241,18 @@ def test_all_measurements_of_sweeps_are_printed(clock, monkeypatch, capsys):
         "planning 3 cells: 3.00 s",
     ]
     assert len(lines) == 7
+
+
+def test_the_memory_of_a_program_is_not_that_of_the_one_that_started_it():
+    """300 MB here, less in a program that is started meanwhile; there as much as it takes."""
+    kept = np.ones(300_000_000 // 8)
+    lines = ["import numpy as np", "from scripts.bench.memory import own_peak", "before = own_peak()"]
+    lines += ["kept = np.ones(80_000_000 // 8)", "print(before, own_peak() - before)"]
+    asked = [sys.executable, "-c", "\n".join(lines)]
+    before, more = map(float, subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split())
+    assert memory.own_peak() > kept.nbytes / 1e6
+    assert before < 200
+    assert more == pytest.approx(80, abs=8)
 
 
 def test_seconds_are_the_median_of_calls_or_of_one_long_call(clock, monkeypatch):
