@@ -247,7 +247,7 @@ def _shared(dispatcher: Any) -> Any:
 
 @contextmanager
 def _no_search_for_cycles() -> Iterator[None]:
-    """Within, garbage is not collected: numba makes millions of objects that live on, which would be searched often."""
+    """Within, garbage is not collected: numba makes many objects that live on, which would be searched often."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -31,12 +31,15 @@ def meaning_of(file: Path) -> str:
 
 def code(files: Iterable[Path]) -> str:
     """A hash of files of this repository, as they were when this process first asked: it runs what it read."""
-    return hashlib.sha256(" ".join(map(_at_first, files)).encode()).hexdigest()
+    return hashlib.sha256(b" ".join(map(_at_first, files))).hexdigest()
 
 
-@cache
-def _at_first(file: Path) -> str:
-    return f"{file} {meaning_of(file)}"
+def name_and_meaning(file: Path) -> bytes:
+    """The name of a file and its meaning."""
+    return f"{file} {meaning_of(file)}".encode()
+
+
+_at_first = cache(name_and_meaning)
 
 
 def _statements(value: Any) -> Any:

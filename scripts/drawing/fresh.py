@@ -26,7 +26,7 @@ from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.whole_files import put
 from scripts.drawing.citation import CITATION
-from scripts.drawing.contents import code, content_of, meaning_of
+from scripts.drawing.contents import code, content_of, meaning_of, name_and_meaning
 from scripts.drawing.figure import draw, drawing_command, figure_name, figure_of, output_of
 from scripts.drawing.imports import OURS, files_of_ours
 from scripts.drawing.output import FORMATS, Output
@@ -123,18 +123,18 @@ class FigureCache:
         try:
             drawn = self.commands[command]
             inputs = CommandInputs(*(list(drawn[name]) for name in CommandInputs._fields))
-            drawings, state, contents = drawn["drawings"], drawn["state"], list(drawn["contents"])
-        except (KeyError, TypeError):
+            drawings, state, contents = drawn["drawings"], drawn["state"], dict(drawn["files"])
+        except (KeyError, TypeError, ValueError):
             return None
         shown = all(map(self._exists, inputs.figures)) and drawings == self._drawings(inputs)
-        same = shown and state == _state(inputs, config_dirs) and all(map(_says, inputs.files, contents))
+        same = shown and state == _state(inputs, config_dirs) and all(map(_says, contents, contents.values()))
         return inputs.figures if same else None
 
     def remember(self, command: str, inputs: CommandInputs, config_dirs: Iterable[Path]) -> None:
         """Record that all figures of `command` are up to date with the inputs as they are now."""
-        contents = [(content_of(file), meaning_of(file)) for file in map(Path, inputs.files)]
+        files = {name: [content_of(Path(name)), meaning_of(Path(name))] for name in inputs.files}
         drawings, state = self._drawings(inputs), _state(inputs, config_dirs)
-        self.commands[command] = {**inputs._asdict(), "drawings": drawings, "state": state, "contents": contents}
+        self.commands[command] = {**inputs._asdict(), "files": files, "drawings": drawings, "state": state}
 
     def _drawings(self, inputs: CommandInputs) -> list[str | None]:
         """What the figures of a command show: another command may have drawn the same figures otherwise."""
@@ -240,7 +240,7 @@ def digest_of_inputs(
     for place in places:
         digest.update(place.digest())
     for file in files:
-        digest.update(f"{file} {meaning_of(file)}".encode())
+        digest.update(name_and_meaning(file))
     digest.update(_libraries().encode())
     return digest.hexdigest()
 
@@ -277,9 +277,8 @@ def _parts(value: Any) -> Iterator[bytes]:
 
 
 def _says(file: str, before: Sequence[str]) -> bool:
-    """Whether a file says what it said when it had this content and this meaning."""
-    content, meaning = before
-    return content_of(Path(file)) == content or meaning_of(Path(file)) == meaning
+    """Whether a file says what it said `before`, when it had this content and this meaning."""
+    return content_of(Path(file)) in before or meaning_of(Path(file)) in before
 
 
 def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
@@ -290,7 +289,7 @@ def _state(inputs: CommandInputs, config_dirs: Iterable[Path]) -> str:
     digest = hashlib.sha256(_libraries().encode())
     for folder in (CONF, *config_dirs):
         for file in _files(folder, (".py", ".yaml")):
-            digest.update(f"{file} {meaning_of(file)}".encode())
+            digest.update(name_and_meaning(file))
     for name in inputs.results:
         for file in _files(Path(name), (".parquet",)):
             about = file.stat()

@@ -75,8 +75,7 @@ class _Book:
     names: Numbered = field(default_factory=Numbered)
 
     def __post_init__(self) -> None:
-        least = {one: least_epsilons(one) for one in dict.fromkeys(about.guarantee for about, _ in self.cells)}
-        self._least = [least[about.guarantee] for about, _ in self.cells]
+        self._least = [least_epsilons(about.guarantee) for about, _ in self.cells]
         self._forms = [(about.instance, _form(about.variant)) for about, _ in self.cells]
         self._ranks = [(about.guarantee.epsilon, about.exact) for about, _ in self.cells]
         self._places = {about.key: place for place, (about, _) in enumerate(self.cells)}

@@ -283,6 +283,9 @@ def test_a_command_is_made_anew_after_an_edit_of_its_code_but_not_of_a_comment(t
     assert cache.figures_if_unchanged("command", []) is None
     file.unlink()
     assert cache.figures_if_unchanged("command", []) is None
+    for wrong in (["a.py"], 3, None):  # of another version, or damaged
+        cache.commands["command"]["files"] = wrong
+        assert cache.figures_if_unchanged("command", []) is None
 
 
 def test_the_code_of_a_figure_is_found_by_its_imports():
