@@ -22,7 +22,10 @@ from itertools import islice
 from multiprocessing.pool import ThreadPool
 from typing import Any, ClassVar
 
+from numba.core.event import install_listener
+
 from bandits import ParameterError
+from experiments.cells import Cell
 from experiments.errors import UserError, number_of_workers
 from experiments.own_code.fan_out import Shipped, call_shipped
 from experiments.own_code.user_code import in_words
@@ -30,7 +33,7 @@ from experiments.process import ONE_THREAD, SIMULATING, without_signals
 from experiments.simulate.block import Attempted, Failure, Task, attempt
 from experiments.simulate.job import CellJob
 from experiments.simulate.sweep import sweep
-from experiments.simulate.worker import follow_parent, prepare
+from experiments.simulate.worker import Compiling, follow_parent, prepare
 from experiments.store import Store
 
 IDLE = 300.0  # seconds after which a process without work ends
@@ -96,7 +99,7 @@ class ByBlocks(Runner):
                     return
                 for task, is_retry in new:
                     work = Shipped((attempt_in_worker, (os.getpid(), task), {}))
-                    where = executor.processes if task.cell.own and isinstance(executor, Here) else executor
+                    where = executor.place_for(task.cell) if isinstance(executor, Here) else executor
                     running[where.submit(call_shipped, work)] = task, is_retry
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     task, is_retry = running.pop(future)
@@ -142,12 +145,13 @@ class Processes(ByBlocks):
     def executor(self) -> Iterator[tuple[Any, int]]:
         workers = processes_for(self.workers)
         alone, processes = self.here and workers == 1, OfProcesses(workers)
-        executor = Here(processes, math.inf if alone else SOON) if self.here else processes
-        try:
-            yield executor, 1 if alone else 2 * workers
-        except BaseException:
-            executor.end()
-            raise
+        with install_listener("numba:compile", Compiling()) as compiling:
+            executor = Here(processes, math.inf if alone else SOON, compiling) if self.here else processes
+            try:
+                yield executor, 1 if alone else 2 * workers
+            except BaseException:
+                executor.end()
+                raise
 
 
 class OtherProcesses(Processes):
@@ -196,28 +200,49 @@ class Dask(ByBlocks):
 class Here:
     """An executor that for some `seconds` runs everything at once in this process, and then in `processes`.
 
-    They are also for what must not run here. It runs in a thread, for which this one waits until the seconds are over:
-    so Ctrl-C and SIGTERM end a sweep in a compiled loop too, which may take hours and sees no signal. The thread is
-    then asked to `end`: it does so at once in Python, and after the loop in machine code, which cannot be left.
+    It runs in a thread, for which this one waits until the seconds are over: so Ctrl-C and SIGTERM end a sweep in a
+    compiled loop too, which may take hours and sees no signal. The thread is then asked to `end`: it does so at once in
+    Python, and after the loop in machine code, which cannot be left.
     """
 
-    def __init__(self, processes: "OfProcesses", seconds: float) -> None:
-        self.processes, self._ends = processes, time.monotonic() + seconds
+    def __init__(self, processes: "OfProcesses", seconds: float, compiling: Compiling) -> None:
+        self._processes, self._seconds, self._compiling = processes, seconds, compiling
+        self._ends = time.monotonic() + seconds
+        self._policy: type | None = None
+        self._future: Future[Any] = Future()
         self._thread: threading.Thread | None = None
+
+    def place_for(self, cell: Cell) -> "Here | OfProcesses":
+        """The executor for the next replications of a cell: other processes for a user's class, which may end them.
+
+        If loops of the same policy are being compiled, returns after that, and the seconds begin again: processes would
+        wait for the machine code too, and are then often not needed.
+        """
+        if cell.own:
+            return self._processes
+        while self._compiling.now and type(cell.policy) is self._policy:
+            self._ends = time.monotonic() + self._seconds
+            self._wait()
+        self._policy = type(cell.policy)
+        return self
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function now, while there is time; a future with its result."""
-        left = self._ends - time.monotonic()
-        if left <= 0:
-            return self.processes.submit(function, *arguments)
-        future: Future[Any] = Future()
+        if self._ends <= time.monotonic():
+            return self._processes.submit(function, *arguments)
+        future = self._future = Future()
         self._thread = threading.Thread(
             target=_settle, args=(future, function, arguments), name=SIMULATING, daemon=True
         )
         self._thread.start()
-        while left > 0 and not wait([future], min(SIGNAL, left)).done:
-            left = self._ends - time.monotonic()
+        self._wait()
         return future
+
+    def _wait(self) -> None:
+        """Wait for what runs here, until the seconds are over."""
+        while (left := self._ends - time.monotonic()) > 0:
+            if wait([self._future], min(SIGNAL, left)).done:
+                return
 
     def end(self) -> None:
         """Raise `KeyboardInterrupt` in the thread, as soon as it runs Python, and end the processes."""
@@ -225,7 +250,7 @@ class Here:
         if thread is not None and thread.ident is not None and thread.is_alive():  # if not, a later one has its ident
             ident = ctypes.c_ulong(thread.ident)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(KeyboardInterrupt))
-        self.processes.end()
+        self._processes.end()
 
 
 def _settle(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

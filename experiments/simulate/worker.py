@@ -40,26 +40,41 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-class Announcer(event.Listener):
-    """Prints which loop is compiled, if that takes long, as the first run of a policy would seem to hang."""
+class Compiling(event.Listener):
+    """Whether this process is compiling loops `now`."""
 
     def __init__(self) -> None:
         self._within = 0
-        self._timer: threading.Timer | None = None
+
+    @property
+    def now(self) -> bool:
+        return self._within > 0
 
     def on_start(self, event: Any) -> None:
         """The compilation of a loop starts, perhaps within that of another loop."""
         self._within += 1
-        if self._within == 1:
-            function = event.data["dispatcher"].py_func
-            self._timer = threading.Timer(PATIENCE, _say, [f"{function.__module__}.{function.__qualname__}"])
-            self._timer.daemon = True
-            self._timer.start()
 
     def on_end(self, event: Any) -> None:
         """The compilation of a loop has ended."""
         self._within -= 1
-        if self._within == 0 and self._timer is not None:
+
+
+class Announcer(Compiling):
+    """Prints which loop is compiled, if that takes long, as the first run of a policy would seem to hang."""
+
+    _timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        if not self.now:
+            function = event.data["dispatcher"].py_func
+            self._timer = threading.Timer(PATIENCE, _say, [f"{function.__module__}.{function.__qualname__}"])
+            self._timer.daemon = True
+            self._timer.start()
+        super().on_start(event)
+
+    def on_end(self, event: Any) -> None:
+        super().on_end(event)
+        if not self.now and self._timer is not None:
             self._timer.cancel()
 
 

@@ -9,15 +9,19 @@ import time
 from concurrent.futures import Future
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core.event import install_listener
 
 from bandits.environments.bernoulli import C1
+from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments.cells.regret import RegretCell
 from experiments.library import summary
 from experiments.process import ENDS
 from experiments.simulate import runners, simulate_block
 from experiments.simulate.runners import Here, OfProcesses, OtherProcesses, Processes
+from experiments.simulate.worker import Compiling
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of a process")
@@ -57,7 +61,7 @@ class Elsewhere:
 
 def test_a_sweep_begins_in_this_process_and_goes_on_in_others_when_its_seconds_are_over():
     go_on, elsewhere = threading.Event(), Elsewhere()
-    executor = Here(elsewhere, 0.3)
+    executor = Here(elsewhere, 0.3, Compiling())
     assert executor.submit(os.getpid).result(timeout=0) == os.getpid()
     long = executor.submit(go_on.wait, 60)  # does not hold up what comes after it
     executor.submit(os.getppid)
@@ -65,6 +69,74 @@ def test_a_sweep_begins_in_this_process_and_goes_on_in_others_when_its_seconds_a
     assert not long.done()
     go_on.set()
     assert long.result(timeout=60)
+
+
+class Playing:
+    """A play that goes on until it is told to end, and that compiles until it is told that it has compiled."""
+
+    def __init__(self, compiling):
+        self.began, self.compiled, self.over, self._compiling = *(threading.Event() for _ in range(3)), compiling
+
+    def __call__(self):
+        self._compiling.on_start(None)
+        self.began.set()
+        self.compiled.wait(60)
+        self._compiling.on_end(None)
+        self.over.wait(60)
+
+
+def test_what_needs_the_same_machine_code_waits_for_it_and_what_does_not_goes_elsewhere():
+    """Processes that are started while the only policy of a sweep is compiled would wait, and then have nothing to do.
+
+    The seconds begin again after compiling: what was being compiled for is over before they end, so that the next
+    replications of its policy run here too.
+    """
+    ucb, other = RegretCell(C1(3), UCB1(), 100), RegretCell(C1(3), DPSE(epsilon=1.0), 100)
+    elsewhere, compiling = Elsewhere(), Compiling()
+    executor, playing = Here(elsewhere, 0.2, compiling), Playing(compiling)
+    assert executor.place_for(ucb) is executor
+    executor.submit(playing)
+    assert playing.began.wait(60)
+    assert executor.place_for(other) is executor  # does not wait
+    executor.submit(os.getppid)
+    assert elsewhere.submitted == [os.getppid]
+
+    executor, playing = Here(elsewhere, 1.0, compiling), Playing(compiling)
+    executor.place_for(ucb)
+    executor.submit(playing)
+    threading.Timer(1.5, playing.compiled.set).start()
+    threading.Timer(1.6, playing.over.set).start()
+    assert executor.place_for(ucb) is executor
+    assert playing.over.is_set()
+    assert executor.submit(os.getpid).result(timeout=0) == os.getpid()
+    assert elsewhere.submitted == [os.getppid]
+
+
+def test_a_loop_that_is_being_compiled_is_noticed_also_within_another_one():
+    heard = []
+
+    class Hears(Compiling):
+        def on_start(self, event):
+            super().on_start(event)
+            heard.append(self.now)
+
+        def on_end(self, event):
+            heard.append(self.now)
+            super().on_end(event)
+
+    @numba.njit
+    def inner(x):
+        return x + 1
+
+    @numba.njit
+    def outer(x):
+        return inner(x)
+
+    with install_listener("numba:compile", Hears()) as compiling:
+        assert not compiling.now
+        outer(1)
+        assert not compiling.now
+    assert heard == [True] * 4
 
 
 def test_with_one_worker_all_is_simulated_in_this_process():
@@ -100,7 +172,7 @@ def test_an_interrupted_run_leaves_no_thread(monkeypatch):
 
 def test_an_interruption_is_raised_in_no_later_thread():
     """The system gives the identifier of a thread that ended to the next one, as to those of loky."""
-    executor = Here(Elsewhere(), 60)
+    executor = Here(Elsewhere(), 60, Compiling())
     ident = executor.submit(threading.get_ident).result(timeout=0)
     executor._thread.join()
     interrupted, over = [], []
