@@ -134,8 +134,9 @@ class Processes(ByBlocks):
     """Processes of this machine, started by loky.
 
     With one worker, tasks run in this process. With several, they run in this process for the first `SOON` seconds,
-    because it takes longer to start processes. Two exceptions use other processes from the start: if `here` is false,
-    and for a class of the user, which may end its process.
+    because it takes longer to start processes. The seconds begin again while the only policy is being compiled. Two
+    exceptions use other processes from the start: if `here` is false, and for a class of the user, which may end its
+    process.
     """
 
     killed = (BrokenExecutor,)

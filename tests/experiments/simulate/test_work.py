@@ -84,6 +84,10 @@ class Playing:
         self._compiling.on_end(None)
         self.over.wait(60)
 
+    def end(self):
+        self.compiled.set()
+        self.over.set()
+
 
 def test_what_needs_the_same_machine_code_waits_for_it_and_what_does_not_goes_elsewhere():
     """Processes that are started while the only policy of a sweep is compiled would wait, and then have nothing to do.
@@ -97,10 +101,13 @@ def test_what_needs_the_same_machine_code_waits_for_it_and_what_does_not_goes_el
     assert executor.place_for(ucb) is executor
     executor.submit(playing)
     assert playing.began.wait(60)
-    assert executor.place_for(other) is executor  # does not wait
+    assert executor.place_for(other) is executor
+    assert compiling.now  # it did not wait
     executor.submit(os.getppid)
     assert elsewhere.submitted == [os.getppid]
+    playing.end()
 
+    compiling = Compiling()
     executor, playing = Here(elsewhere, 1.0, compiling), Playing(compiling)
     executor.place_for(ucb)
     executor.submit(playing)
