@@ -7,6 +7,7 @@ from typing import Any, cast
 from bandits import ParameterError
 from bandits.guarantees import Guarantee, Scope
 from bandits.policies.base import Policy
+from bandits.policies.gaussian_budget import ConcentratedBudget
 
 TRUSTS = {
     "local": Scope.LOCAL,
@@ -19,8 +20,19 @@ STEPS = 24  # of bisection, on a logarithmic scale
 DIGITS = 3  # significant ones of a budget that is not the wanted one
 
 
+def deployed(policy: Policy) -> Guarantee:
+    """What a policy promises where it is deployed: there normal noise is discrete, and its rho is all that is known.
+
+    Simulated noise has a level, which implies a smaller delta.
+    """
+    guarantee = policy.guarantee
+    if isinstance(policy, ConcentratedBudget):
+        return Guarantee.concentrated(policy.rho, guarantee.epsilon, guarantee.scope)
+    return guarantee
+
+
 def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None:
-    """The largest value of `key`, epsilon or rho, with which the guarantee of a policy implies `promise`.
+    """The largest value of `key`, epsilon or rho, with which a policy implies `promise` where it is `deployed`.
 
     The value that the policy has if it is the largest within one per cent, else one rounded down. None if there is none
     down to its 64th part.
@@ -30,7 +42,7 @@ def largest_budget(policy: Policy, key: str, promise: Guarantee) -> float | None
     def enough(value: float) -> bool:
         try:
             changed: Policy = replace(cast(Any, policy), **{key: value})
-            return changed.guarantee.implies(promise)
+            return deployed(changed).implies(promise)
         except ParameterError:
             return False
 

@@ -190,7 +190,7 @@ def _with_delta(
 
 
 def gaussian_rho(epsilon: float, delta: float) -> float | None:
-    """The largest rho whose normal noise is (epsilon, delta)-private; None if it is too small to be sought."""
+    """The largest rho that implies (epsilon, delta)-privacy; None if it is too small to be sought."""
     return largest_budget(DPHalvingGauss(epsilon**2 / 2), "rho", Guarantee(epsilon, delta))
 
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from bandits import ParameterError
 from bandits.deploy import Server, Session
-from bandits.deploy.spending import NOT_KNOWN
-from bandits.guarantees import Scope
+from bandits.deploy.spending import NOT_KNOWN, Spent
+from bandits.guarantees import Guarantee, Scope
 from bandits.policies.base import Policy
 from bandits.policies.halving import HalvingPolicy
 from bandits.policies.knockout import KnockoutPolicy
@@ -32,6 +32,7 @@ UNSERVED = {  # why there is no service for a trust
     "shuffle": "a session sees which message came when, and no mixer that hides it is in this repository",
 }
 SEE = "docs/deploy.md says what can be deployed"
+NOTICED = 1e-6  # the delta of a privacy notice, if the question is about a rho
 WIDTH = 100  # of the lines of the README
 
 
@@ -47,10 +48,10 @@ def write_service(answer: Answer, folder: Path) -> list[Path]:
     ranked = [*answer.best, *(row for row in answer.rows if row not in answer.best)]
     places = answer.over_range or [(answer.asking, row) for row in ranked]
     promises = ((asking, row, promise(row.contender.policy, asking)) for asking, row in places)
-    asking, row, words = next((one for one in promises if one[-1]), (answer.asking, None, ""))
-    if row is None:
+    asking, row, most = next((one for one in promises if one[-1]), (answer.asking, None, None))
+    if row is None or most is None:
         raise UserError(f"service: {UNSERVED.get(asking.trust, 'no policy of the table can be deployed so')}; {SEE}")
-    return _write(row.contender.policy, asking, words, _expected(row, asking), folder)
+    return _write(row.contender.policy, asking, most, _expected(row, asking), folder)
 
 
 def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
@@ -69,14 +70,14 @@ def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
     expected += " which is named; later tickets show it. This holds for the means of the question"
     expected += f", at the smallest gap of the range, {asking.gap:.3g}" if asking.ranged else ""
     expected += ": if the best arm is less far ahead, it is wrong more often."
-    if not (words := promise(policy, asking)):
+    if (most := promise(policy, asking)) is None:
         raise UserError(f"service: {policy.label} cannot be deployed so; {SEE}")
-    return _write(policy, asking, words, expected, folder)
+    return _write(policy, asking, most, expected, folder)
 
 
-def _write(policy: Policy, asking: Question, words: str, expected: str, folder: Path) -> list[Path]:
+def _write(policy: Policy, asking: Question, most: Spent, expected: str, folder: Path) -> list[Path]:
     local = policy.guarantee.scope is Scope.LOCAL
-    placeholders = _code(policy, asking) | _text(policy, asking, words)
+    placeholders = _code(policy, asking) | _text(policy, asking, most)
     placeholders["expected"] = textwrap.fill(expected, WIDTH)
     files = {}
     for template in sorted(TEMPLATES.iterdir()):
@@ -96,10 +97,11 @@ def _write(policy: Policy, asking: Question, words: str, expected: str, folder: 
     return list(files)
 
 
-def promise(policy: Policy, asking: Question) -> str:
-    """What a session or server that plays the policy promises to one user; empty if none plays it.
+def promise(policy: Policy, asking: Question) -> Spent | None:
+    """What a session or server that plays the policy spends of one user's privacy at most.
 
-    A session sees rewards, so that none is for a question that asks for weaker trust in the server.
+    None if none plays it, or none keeps the promise of the question. A session sees rewards, so that none is for a
+    question that asks for weaker trust in the server.
     """
     arms, users, many = len(asking.means), asking.users, asking.contributions
     made: Server | Session
@@ -109,11 +111,26 @@ def promise(policy: Policy, asking: Question) -> str:
         elif asking.trust == "central":
             made = Session(policy, arms, users, (0.0, 1.0), ":memory:", contributions=many)
         else:
-            return ""
+            return None
     except ParameterError:
-        return ""
+        return None
     with made:
-        return made.spent().words.removesuffix(NOT_KNOWN)  # the README says what a restored copy does
+        most = made.spent()
+    return most if kept(most, asking).implies(wanted(asking)) else None
+
+
+def kept(most: Spent, asking: Question) -> Guarantee:
+    """The guarantee about one user of a session that spends at most this."""
+    if math.isfinite(most.most):
+        return Guarantee(most.most)
+    return Guarantee.concentrated(most.most_rho, asking.epsilon)
+
+
+def wanted(asking: Question) -> Guarantee:
+    """The guarantee about one user, with all contributions, that a question asks for."""
+    if asking.rho is not None:
+        return Guarantee.concentrated(asking.rho, asking.epsilon)
+    return Guarantee(asking.epsilon, asking.delta)
 
 
 def _code(policy: Policy, asking: Question) -> dict[str, Any]:
@@ -151,18 +168,21 @@ def _constructor(policy: Policy) -> str:
     )
 
 
-def _text(policy: Policy, asking: Question, words: str) -> dict[str, Any]:
+def _text(policy: Policy, asking: Question, most: Spent) -> dict[str, Any]:
     """What the placeholders of the README stand for."""
     local = policy.guarantee.scope is Scope.LOCAL
-    factor = f"{math.exp(asking.contributions * policy.guarantee.epsilon):.3g}"
+    words = most.words.removesuffix(NOT_KNOWN)  # the README says what a restored copy does
+    if math.isinf(most.most) and asking.rho is None:
+        words += f", which implies ({asking.epsilon:g}, {asking.delta:g})-differential privacy"
     if local:
-        notice = "Your device makes your answer random before anything is sent. Whatever we receive is"
-        notice += f" at most {factor} times as likely with one answer of yours as with any other."
+        notice = (
+            f"Your device makes your answer random before anything is sent. Whatever we receive {_likely(most, asking)}"
+        )
         secret = f"`{JOURNAL}` holds messages, nothing secret; `client.py` runs on the devices of users."
         unused = "`tickets` less `reports` in `/state`: users whose devices sent nothing."
     else:
-        notice = "Your answer is used in sums alone, to which random noise is added. All that others can see is"
-        notice += f" at most {factor} times as likely with one answer of yours as with any other."
+        notice = "Your answer is used in sums alone, to which random noise is added. Whatever others find in what they"
+        notice += f" can see {_likely(most, asking)}"
         secret = f"`{JOURNAL}` holds rewards as they came: encrypt the disk, and decide who else reads it."
         unused = "`tickets` less `pulls` in `/state`: users from whom nothing is learned, as a batch waits for rewards."
         unused += " Set `patience` to about as many tickets as are given out while a reward is on its way."
@@ -173,6 +193,20 @@ def _text(policy: Policy, asking: Question, words: str) -> dict[str, Any]:
         "secret": textwrap.fill(secret, WIDTH, subsequent_indent="  "),
         "unused": textwrap.fill(unused, WIDTH, subsequent_indent="  "),
     }
+
+
+def _likely(most: Spent, asking: Question) -> str:
+    """How much more likely what others see may be with one answer of a user than with another, in words."""
+    epsilon, delta = most.most, 0.0
+    if math.isinf(epsilon) and asking.rho is None:
+        epsilon, delta = asking.epsilon, asking.delta
+    elif math.isinf(epsilon):  # Bun and Steinke (2016), Proposition 1.3
+        epsilon, delta = most.most_rho + 2 * math.sqrt(most.most_rho * -math.log(NOTICED)), NOTICED
+    answers = (
+        "one answer of yours as with any other" if asking.contributions == 1 else "your answers as with any others"
+    )
+    apart = f", but for a probability of {delta:g}" if delta else ""
+    return f"is at most {math.exp(epsilon):.3g} times as likely with {answers}{apart}."
 
 
 def _expected(row: Row, asking: Question) -> str:

@@ -176,6 +176,8 @@ def audit(
         audited = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
         if runs:
             require_runs(runs, failure)
+            if level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
+                raise ParameterError("runs", f"must be 0 at level={level}: plays compare whole sequences of arms")
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
             cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
             made = sampled.made

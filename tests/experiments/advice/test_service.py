@@ -1,12 +1,17 @@
 """The service that advice writes: it runs as written, and passes its own test."""
 
+import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from bandits.policies.batched_index import DPKLUCB
 from experiments import UserError
+from experiments.advice import service
 from experiments.advice.answer import Answer, Variation
 from experiments.advice.contenders import contenders
 from experiments.advice.question import question
@@ -21,7 +26,7 @@ pytest.importorskip("opendp")
 
 def answer(name, regret=100, **fields):
     """An answer whose only row is of this policy."""
-    asking = question(**CASE, **fields)
+    asking = question(**{key: value for key, value in (CASE | fields).items() if value is not None})
     (one,) = (one for one in contenders(asking, Composer())[0] if one.name == name)
     made = row(name, regret, one)
     rows, rivals = judged([Row(one, made.stored, made.standing)])
@@ -79,6 +84,63 @@ def test_the_service_that_names_an_arm_passes_its_own_test(trust, made, tickets,
     text = " ".join((folder / "README.md").read_text().split())
     assert f"After 300 {what} `viable` in `/state` has one arm" in text
     assert f"({made}(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
+
+
+def noticed(folder):
+    """The promise and the notice of a written README."""
+    text = (folder / "README.md").read_text()
+    promised, _, notice = text.partition("## Promise")[2].partition("## Before")[0].partition("A sentence")
+    return " ".join(promised.split()), " ".join(notice.replace("> ", "").split())
+
+
+@pytest.mark.parametrize(
+    ("fields", "factor", "apart"),
+    [
+        ({"epsilon": 0.5, "delta": 1e-5}, math.exp(0.5), "1e-05"),
+        ({"epsilon": None, "rho": 0.02}, math.exp(0.02 + 2 * math.sqrt(0.02 * 6 * math.log(10))), "1e-06"),
+    ],
+)
+def test_a_service_with_normal_noise_notices_a_delta(fields, factor, apart, tmp_path):
+    """Normal noise is purely private for no epsilon: a factor alone would be false."""
+    write_service(answer("zcdp_klucb", **fields), tmp_path / "service")
+    promised, notice = noticed(tmp_path / "service")
+    assert f"at most {factor:.3g} times as likely" in notice
+    assert notice.endswith(f"but for a probability of {apart}.")
+    assert "-zCDP for one user with one reward" in promised
+    assert promised.endswith("(0.5, 1e-05)-differential privacy.") == ("delta" in fields)
+
+
+def test_what_is_noticed_is_about_all_rewards_of_a_user(tmp_path):
+    write_service(answer("dp_klucb", contributions=3), tmp_path / "service")
+    assert noticed(tmp_path / "service")[1].endswith("2.72 times as likely with your answers as with any others.")
+
+
+@pytest.mark.parametrize("many", [1, 4])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-5), (3.0, 1e-6), (0.05, 0.01), (1.0, 1e-14)])
+def test_a_session_keeps_the_delta_of_the_question(epsilon, delta, many):
+    """Its noise is discrete normal, of which a rho alone is known: Canonne, Kamath and Steinke 2020, Proposition 12."""
+    asking = question(means=[0.2, 0.5], users=1000, epsilon=epsilon, delta=delta, contributions=many)
+    made = {
+        one.name: one.policy
+        for one in contenders(asking, Composer(), (), ("zcdp_klucb", "adac_ucb", "dp_knockout_gauss"))[0]
+    }
+    assert len(made) == 3
+    for policy in made.values():
+        rho = many**2 * policy.rho
+        above = np.logspace(-6, 6, 200_001)  # the order less 1
+        order = above + 1
+        deltas = above * (order * rho - epsilon) - np.log(above) + order * np.log1p(-1 / order)
+        assert math.exp(deltas.min()) <= delta * (1 + 1e-6)
+        assert math.isclose(service.promise(policy, asking).most_rho, rho, rel_tol=1e-12)
+        assert service.promise(replace(policy, rho=2 * policy.rho), asking) is None
+
+
+def test_a_pure_session_of_a_larger_budget_is_not_written():
+    asking = question(**CASE)
+    assert service.promise(DPKLUCB(1.0), asking).most == 1.0
+    assert service.promise(DPKLUCB(1.0), question(**CASE, contributions=2)) is None
+    assert service.promise(DPKLUCB(1.01), asking) is None
+    assert service.promise(DPKLUCB(1.001), question(**CASE, delta=0.01)).most == 1.001
 
 
 @pytest.mark.slow

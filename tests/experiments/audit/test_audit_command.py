@@ -109,6 +109,11 @@ def test_the_command_prints_a_row(shell):
         (["policy=dp_ftpl_new", "budget.delta=0", "level=release"], ["dp_ftpl_new", "ledger"]),
         (["policy=dp_ucb", "level=decision"], ["level", "transcript"]),
         (["policy=dp_ucb", "runs=10", "horizon=9"], ["runs", "at least 64"]),
+        (["policy=dp_ftpl_new", "budget.delta=0", "horizon=8", "runs=100"], ["runs", "0 at level=decision"]),
+        (
+            ["policy=dp_ftpl_new", "budget.delta=0", "level=event", "horizon=8", "runs=100"],
+            ["runs", "0 at level=event"],
+        ),
         (["policy=dprucb", "horizon=9", "runs=100"], ["dprucb", "needs u and v of an instance, as s1"]),
         (["policy=robust_ucb", "instance=s1", "horizon=9", "runs=100"], ["robust_ucb", "cannot be played"]),
         (["policy=dp_ucb", "runs=100", "horizon=9", "failure=2"], ["failure", "(0, 1)"]),
