@@ -24,6 +24,9 @@ from tests.experiments.advice.test_advice import CASE, row
 pytest.importorskip("opendp")
 
 
+HIDDEN = "Whether and when you answer is not hidden."
+
+
 def answer(name, regret=100, **fields):
     """An answer whose only row is of this policy."""
     asking = question(**{key: value for key, value in (CASE | fields).items() if value is not None})
@@ -105,14 +108,15 @@ def test_a_service_with_normal_noise_notices_a_delta(fields, factor, apart, tmp_
     write_service(answer("zcdp_klucb", **fields), tmp_path / "service")
     promised, notice = noticed(tmp_path / "service")
     assert f"at most {factor:.3g} times as likely" in notice
-    assert notice.endswith(f"but for a probability of {apart}.")
+    assert notice.endswith(f"but for a probability of {apart}. {HIDDEN}")
     assert "-zCDP for one user with one reward" in promised
     assert promised.endswith("(0.5, 1e-05)-differential privacy.") == ("delta" in fields)
 
 
 def test_what_is_noticed_is_about_all_rewards_of_a_user(tmp_path):
     write_service(answer("dp_klucb", contributions=3), tmp_path / "service")
-    assert noticed(tmp_path / "service")[1].endswith("2.72 times as likely with your answers as with any others.")
+    said = f"2.72 times as likely with your answers as with any others. {HIDDEN}"
+    assert noticed(tmp_path / "service")[1].endswith(said)
 
 
 @pytest.mark.parametrize("many", [1, 4])
@@ -141,6 +145,17 @@ def test_a_pure_session_of_a_larger_budget_is_not_written():
     assert service.promise(DPKLUCB(1.0), question(**CASE, contributions=2)) is None
     assert service.promise(DPKLUCB(1.01), asking) is None
     assert service.promise(DPKLUCB(1.001), question(**CASE, delta=0.01)).most == 1.001
+
+
+def test_who_learns_nothing_is_not_written(tmp_path):
+    """The recommended policy loses about as much as uniform play, 400; the next one in the table is written."""
+    asking = question(**CASE)
+    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_imed", "dp_klucb"))[0]}
+    rows = [row(name, lost, made[name]) for name, lost in (("dp_imed", 390), ("dp_klucb", 200))]
+    judged_rows, _ = judged([Row(made[one.standing.key], one.stored, one.standing) for one in rows])
+    first = judged([one for one in judged_rows if one.contender.name == "dp_imed"])[1]
+    write_service(Answer(asking, judged_rows, first, []), tmp_path / "service")
+    assert "DPKLUCB(" in (tmp_path / "service" / "service.py").read_text()
 
 
 @pytest.mark.slow
