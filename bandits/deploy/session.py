@@ -263,13 +263,13 @@ class Session:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _steps(self, unit: float) -> int:
-        """A reward in steps of the grid, to the nearest; on a policy's own grid at random, with the same mean."""
-        grid, fine = self._progress.run.grid, on_grid(unit)
-        if grid == GRID:
-            return fine
-        whole, rest = divmod(fine * grid, GRID)
-        return whole + (secrets.randbelow(GRID) < rest)
+    def _steps(self, unit: float, rewards: int = 1) -> int:
+        """The sum of equal rewards in steps of the grid, to the nearest; on a policy's own grid each at random.
+
+        The mean is that of the rewards.
+        """
+        whole, rest = divmod(on_grid(unit) * self._progress.run.grid, GRID)
+        return whole * rewards + sum(secrets.randbelow(GRID) < rest for _ in range(rewards if rest else 0))
 
     def _closes(self) -> bool:
         """Whether the batches that are due are closed before the next ticket."""
@@ -288,12 +288,11 @@ class Session:
     def _release(self) -> JournalRow:
         """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
         progress = self._progress
-        grid, due = progress.run.grid, progress.run.due
+        due = progress.run.due
         body: dict[str, Any] = {"arms": list(due)}
         if not self._wait_always:
             body["missing"] = self._absent()
-        missing = round(self._missing * grid)
-        sums = [self._sums[arm] + missing * self._absent_of(arm) for arm in due]
+        sums = [self._sums[arm] + self._steps(self._missing, self._absent_of(arm)) for arm in due]
         for arm in due:
             self._closed += self._users.forget(progress.open.of(arm))
             del self._sums[arm], self._present[arm], self._places[arm]
