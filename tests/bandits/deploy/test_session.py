@@ -219,6 +219,18 @@ def test_rewards_are_rounded_at_random_on_a_grid_of_the_policy(noise, failure):
         assert [opened._steps(unit) for unit in (0.0, 0.5, 1.0)] == [0, 1, 2]
 
 
+def test_a_missing_reward_is_rounded_as_any_other(noise, failure):
+    """DistDPSE(0.5) begins with a grid of 1: of two missing rewards of 0.49 each is 1 with probability 0.49."""
+    made, sums = noise(), []
+    for _ in range(300):
+        with Session(DistDPSE(0.5), 2, 100, UNIT, ":memory:", patience=0, missing=0.49) as opened:
+            assert opened._progress.run.grid == 1
+            opened.select(5)
+            sums += made.sums[-2:]
+    assert set(sums) == {0, 1, 2}
+    assert stats.binomtest(sum(sums), 1200, 0.49).pvalue > failure
+
+
 def test_elimination_ends_with_pulls_whose_rewards_are_not_kept(noise):
     made = noise()
     with Session(QUICK, 2, 2000, UNIT, ":memory:") as opened:
