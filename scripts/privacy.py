@@ -20,6 +20,7 @@ from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, stor
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.folders import folder
+from experiments.config.plain_text import in_utf_8
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, results
@@ -31,7 +32,7 @@ def _written(rows: Sequence[AuditRow], table: Path, page: Path | None) -> str:
     try:
         store(rows, table)
         if page is not None:
-            command = shlex.join(["python", "-m", "scripts.privacy", *sys.argv[1:]])
+            command = in_utf_8(shlex.join(["python", "-m", "scripts.privacy", *sys.argv[1:]]))
             text = privacy_page(rows, audit_table(rows).markdown, command, table.name)
             page.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -52,6 +52,11 @@ def in_ascii(text: str) -> str:
     return "".join(words)
 
 
+def in_utf_8(text: str) -> str:
+    """`text` for a file: bytes of the command line that are not UTF-8, as of a folder's name, become `\\udce9`."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def use_words() -> None:
     """Let standard output and error show words for characters that they cannot show."""
     codecs.register_error(ERRORS, _in_words)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from experiments.config.plain_text import in_utf_8
 from experiments.config.progress import Progress, readable_duration
 from experiments.simulate.block import Failure
 from experiments.simulate.failures import Failures, PolicyError
@@ -84,7 +85,7 @@ class Status:
             *([f"  {len(self._failures)} failed:", *failed] if failed else []),
         ]
         with suppress(OSError):
-            put(self._path, "\n".join(lines).encode(), lasting=False)
+            put(self._path, in_utf_8("\n".join(lines)).encode(), lasting=False)
 
 
 def sweeps(root: Path) -> list[str]:

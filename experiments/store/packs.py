@@ -11,7 +11,6 @@ changed in place: a new file replaces it.
 import base64
 import itertools
 import json
-import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,9 +36,11 @@ from experiments.store.results_file import (
     file_stem,
     footer_of,
     kind_of_footer,
+    opened_bytes,
     readable,
     replications_of,
     require_own_columns,
+    require_regular,
     schema_of,
     table_of,
     writer,
@@ -116,7 +117,7 @@ class Pack:
             counts = [count_in(self.footers[name]) for name in names]
             due = values.take(np.repeat(numbers, counts))
             try:
-                with readable():
+                with readable(self.path):
                     stored = self.file.read_row_group(group, columns=due.column_names, use_threads=False)
             except DamagedFileError as damage:
                 wrong |= dict.fromkeys(names, f"its columns for other programs: {damage}")
@@ -135,7 +136,7 @@ class Pack:
 def _columns_in(pack: Pack, group: int) -> dict[str, FlatColumn]:
     """The columns of a results file in a row group of a pack."""
     names = schema_of(KINDS[pack.path.stem]).names
-    with readable():
+    with readable(pack.path):
         return columns_of_table(pack.file.read_row_group(group, columns=names, use_threads=False))
 
 
@@ -194,11 +195,10 @@ def _groups(counts: Sequence[int]) -> Iterator[list[int]]:
 
 
 def opened(path: Path) -> Pack:
-    """The pack at `path` as it is now, from a cache of open packs. Raises `DamagedFileError`."""
-    with readable():
+    """The pack at `path` as it is now, from a cache of open packs. Raises as `readable`."""
+    with readable(path):
         about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise DamagedFileError("it is not a regular file")
+        require_regular(about)
         if time.time_ns() - about.st_mtime_ns < SETTLED:
             return pack_of(path)
         return _kept_open(path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
@@ -210,10 +210,11 @@ def _kept_open(path: Path, *_: int) -> Pack:
 
 
 def pack_of(path: Path, content: bytes | None = None) -> Pack:
-    """The pack at `path`, or the one in `content` that will be written there. Raises `DamagedFileError`."""
+    """The pack at `path`, or the one in `content` that will be written there. Raises as `readable`."""
     record = path.stem
-    with readable():
-        file = pq.ParquetFile(path if content is None else pa.BufferReader(content), page_checksum_verification=True)
+    with readable(path):
+        source = opened_bytes(path) if content is None else pa.BufferReader(content)
+        file = pq.ParquetFile(source, page_checksum_verification=True)
         metadata = file.metadata.metadata or {}
         text = metadata.get(FOOTERS, b"")
         if metadata.get(CHECKSUM) != checksum(text).encode():

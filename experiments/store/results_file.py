@@ -3,9 +3,12 @@
 What packs have in common with results files is here too: the schema, the footer, and what is checked on reading.
 """
 
+import errno
 import hashlib
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from bandits.arrays import IntArray
 from experiments.cells import KINDS, Cell, Rows
 from experiments.cells.regret import RegretCell
+from experiments.errors import UserError
 from experiments.store.stored import Replications
 from experiments.store.whole_files import put
 
@@ -107,31 +111,44 @@ def writer(file: BytesIO, kind: type[Cell], level: int, schema: pa.Schema, few: 
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """The footer of a results file. Raises `DamagedFileError`, also if it is not that of a file with this name."""
+    """The footer of a results file. Raises as `readable`, and `DamagedFileError` if it is not that of a file with this
+    name.
+    """
     with _opened(path) as file:
         return _footer_in(path, file)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """An open results file; if it is replaced meanwhile, the old one is still read. Raises `DamagedFileError`."""
-    require_regular(path)
-    with readable(), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        yield file
+    """An open results file; if it is replaced meanwhile, the old one is still read. Raises as `readable`."""
+    with readable(path):
+        require_regular(path.stat())
+        with opened_bytes(path) as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
+            yield file
 
 
-def require_regular(path: Path) -> None:
-    """Raise `DamagedFileError` unless `path` is a regular file; reading a pipe could block forever."""
-    if not path.is_file():
+def require_regular(about: os.stat_result) -> None:
+    """Raise `DamagedFileError` unless this is a regular file; reading a pipe could block forever."""
+    if not stat.S_ISREG(about.st_mode):
         raise DamagedFileError("it is not a regular file")
 
 
+def opened_bytes(path: Path) -> pa.OSFile:
+    """A file for pyarrow, which by itself refuses names that are not UTF-8. Raises `OSError`."""
+    return pa.OSFile(os.fsencode(path))
+
+
 @contextmanager
-def readable() -> Iterator[None]:
-    """Turn errors of reading parquet into `DamagedFileError`."""
+def readable(path: Path) -> Iterator[None]:
+    """Turn errors of parsing `path`, and its absence, into `DamagedFileError`; other errors of the system, after which
+    the file may still be sound, into `UserError`.
+    """
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: names that are not UTF-8
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        number = error.errno if isinstance(error, OSError) else None  # pyarrow gives none to what it cannot parse
+        if number not in (None, errno.ENOENT, errno.ENOTDIR):
+            raise UserError(f"{path}: cannot be read: {os.strerror(number)}") from error
         raise DamagedFileError(f"not a readable parquet file ({_first_line(error)})") from error
 
 
@@ -207,7 +224,7 @@ def _require_replications(footer: Mapping[str, Any], rows: int) -> None:
 
 
 def read_file(path: Path) -> Replications:
-    """The rows and footer of a results file. Raises `DamagedFileError`."""
+    """The rows and footer of a results file. Raises `DamagedFileError`, and as `readable`."""
     with _opened(path) as file:
         footer = _footer_in(path, file)
         table = file.read(use_threads=False)  # the file is so small that threads would only cost time

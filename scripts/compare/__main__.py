@@ -23,6 +23,7 @@ from pathlib import Path
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.folders import folder
+from experiments.config.plain_text import in_utf_8
 from experiments.errors import UserError
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
@@ -47,7 +48,7 @@ def write_comparison(command: CommandLine, job: list[str]) -> None:
     comparison = PolicyComparison(own, Cells.of(map(stored_cells, planned)), command.value(job, "estimate"))
     drawing = comparison.drawing()
     stem = figures / comparison.name
-    typed = shlex.join(["python", "-m", "scripts.compare", *sys.argv[1:]])
+    typed = in_utf_8(shlex.join(["python", "-m", "scripts.compare", *sys.argv[1:]]))
     try:
         files = save(drawing, stem, typed, output)
         assert output.width is not None

@@ -283,6 +283,13 @@ def test_status_reports_a_killed_process(store):
     assert len(sweeps(store.root)) == 1, "those of sweeps that have ended are removed"
 
 
+def test_status_tells_a_command_whose_bytes_are_not_utf_8(store, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "results_dir=caf\udce9"])
+    simulate(store)
+    (text,) = sweeps(store.root)
+    assert ": python 'results_dir=caf\\udce9'\n" in text
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

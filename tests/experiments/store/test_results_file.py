@@ -1,7 +1,9 @@
 """A changed results file is an error; files from before checksums still load."""
 
+import errno
 import json
 import os
+import resource
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from experiments.config.plan import Request
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
 from experiments.store.results_file import CHECKSUM, FOOTER, DamagedFileError, checksum, read_file, read_footer
+from experiments.upkeep.packing import pack
 
 CELL = RegretCell(C1(3), UCB1(), 2_000)
 
@@ -139,6 +142,49 @@ def test_a_folder_in_the_place_of_a_file_is_damage(store):
     path.mkdir()
     with pytest.raises(UserError, match="damaged: it is not a regular file"):
         load(results_dir=store.root)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE, errno.ESTALE])
+def test_a_file_that_cannot_be_opened_now_is_not_damaged(store, monkeypatch, number, packed):
+    if packed:
+        list(pack(store.root))
+
+    def refuse(path):
+        raise OSError(number, f"Failed to open local file {path}\nDetail: of pyarrow")
+
+    def kept():
+        return {path: path.read_bytes() for path in store.root.rglob("*.parquet*")}
+
+    (path,), before = kept(), kept()
+    with monkeypatch.context() as failing:
+        failing.setattr(pa, "OSFile", refuse)
+        with pytest.raises(UserError, match=f"^{path}: cannot be read: {os.strerror(number)}$"):
+            run_jobs(look_up([Request(CELL, 4, {})], store), store, workers=1)
+    assert kept() == before
+    assert store.read(CELL).replications == 4
+
+
+def test_pyarrow_tells_an_error_of_the_system_from_damage(store):
+    path = store.path(CELL)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"cannot be read: Too many open files$"):
+            read_file(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(DamagedFileError, match="not a readable parquet file"):
+        read_file(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_results_are_read_in_a_folder_whose_name_is_not_utf_8(store, packed):
+    if packed:
+        list(pack(store.root))
+    before, root = store.read(CELL), store.root.rename(store.root.with_name("caf\udce9"))
+    assert (Store(root).read(CELL).regret == before.regret).all()
 
 
 def test_missing_estimates_have_one_checksum(store):

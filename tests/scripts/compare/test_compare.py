@@ -168,3 +168,10 @@ def test_weaker_promises_are_never_bold():
     three = standing("b", 20, 19, 25) | standing("a", 10, 9, 15) | standing("c", 30, 29, 35)
     assert best(three, weaker=("a",)) == "b"
     assert best(three, weaker=("a", "b")) == ""
+
+
+def test_files_name_their_command_in_a_folder_that_is_not_utf_8(call, tmp_path):
+    words = ("policy=dp_se", "against=ucb1", "instance=c1", "replications=3", f"results_dir={tmp_path}/runs")
+    outcome = call(*SMALL, *words, f"figures_dir={tmp_path}/caf\udce9", main=main)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert r"caf\udce9" in (tmp_path / "caf\udce9" / "dp_se.tex").read_text()
