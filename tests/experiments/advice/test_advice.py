@@ -419,8 +419,16 @@ def test_many_values_are_grouped_and_keep_their_mean(csv):
         ("arm,reward\na,1\nb,2\n", "line 3: needs an arm and a reward in [0, 1], got arm b, reward 2"),
         ("arm,reward\na,1\nb,much\nb,2\n", "line 3: "),
         ("arm,reward\na,1\n,1\n", "line 3: "),
-        ("", "cannot be read as CSV"),
-        ("arm,reward\na,1\n", "data: must have 2 to"),
+        ("", "past.csv has no column arm"),
+        ('arm,reward\na,"1\n', "past.csv cannot be read as CSV: unexpected end of data"),
+        ("arm,reward\na,1\n", "past.csv must have 2 or more arms, got 1"),
+        ("arm,reward,reward\na,1,0\nb,0,1\n", "past.csv has more than one column reward"),
+        ("arm,reward\nold,1,0\nnew,0,1\n", "line 2: needs 2 values, as the first line has, got 3"),
+        ("arm,reward\na,1\nb,0,\n", "line 3: needs 2 values"),
+        ("arm,reward\na,1\nb\n", "line 3: needs 2 values, as the first line has, got 1"),
+        ("arm,reward\n\na,1\n\nb,2\n", "line 5: needs an arm"),
+        ('arm,reward\n"a\nb",1\nb,\n', "line 4: needs an arm and a reward in [0, 1], got arm b, reward nothing"),
+        ('arm,reward\na,1\n"b\nc",2\n', "line 4: needs an arm and a reward in [0, 1], got arm b c, reward 2"),
         ("arm,reward\na,1\nb,1\n", "data: one arm must be the best by 2e-09, two have about the mean 1"),
     ],
 )
@@ -428,6 +436,11 @@ def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
     with pytest.raises(UserError, match=r"^data: [^\n]+$") as error:
         question(data=csv(text), users=2000, epsilon=1)
     assert words in str(error.value)
+
+
+def test_any_text_names_an_arm(csv):
+    past = read_past(csv("\ufeffarm,reward\nNone,1\nNA,0\n1,1\n\n1.0,0\nNA,1\n"))
+    assert (past.names, past.means) == (("1", "1.0", "NA", "None"), (1, 0, 0.5, 1))
 
 
 def test_the_page_of_observed_rewards_names_arms_and_warns(csv, one):

@@ -89,6 +89,22 @@ def test_the_service_that_names_an_arm_passes_its_own_test(trust, made, tickets,
     assert f"({made}(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
 
 
+@pytest.mark.parametrize("goal", command.GOALS)
+def test_an_impossible_folder_is_refused_before_anything_is_simulated(goal, tmp_path, call, monkeypatch):
+    for simulation in ("growing_answer", "name_best"):
+        monkeypatch.setattr(command, simulation, lambda *_, **__: pytest.fail("simulated"))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    words = [f"goal={goal}", "means=[0.2,0.5]", "users=300", "epsilon=1", f"results_dir={tmp_path}/runs"]
+    for given in ("5", "true", "false", "[a]", "''"):
+        outcome = call(*words, f"service={given}", main=command.main)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith("error: advise: service: must be a folder, got")
+    for folder in (tmp_path / "full", tmp_path / "full" / "file"):
+        outcome = call(*words, f"service={folder}", main=command.main)
+        assert outcome.err == f"error: advise: service: {folder} exists already; name a new folder\n"
+
+
 def noticed(folder):
     """The promise and the notice of a written README."""
     text = (folder / "README.md").read_text()
