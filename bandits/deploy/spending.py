@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from bandits.deploy.tickets import SessionProgress
-from bandits.mechanisms.concentrated import rho_of_pure
+from bandits.mechanisms.concentrated import rho_of_discrete_laplace
+from bandits.mechanisms.deployable import GRID
 from bandits.parameters import require
 
 
@@ -22,7 +23,7 @@ class Spent:
     most: spent at most, however long the session goes on.
     releases: noisy numbers so far; each reward is in one, so that costs add up only for a user in several batches.
     words: the guarantee in a sentence.
-    rho, most_rho: the same as a rho of zCDP; of a pure epsilon what that implies.
+    rho, most_rho: the same as a rho of zCDP; of discrete Laplace noise its own, less than pure privacy implies.
     """
 
     epsilon: float
@@ -44,6 +45,7 @@ def spent(
     anchored: bool = True,
     rho: float | None = None,
     counted: tuple[int, int] | None = None,
+    steps: int = 1,
 ) -> Spent:
     """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
@@ -52,10 +54,14 @@ def spent(
     copy of the journal was restored. `counted`, if `contributions` is of open batches alone: how many rewards of one
     user are in releases at most, so far and to the end. Batches that are closed one after another add up (adaptive
     composition): e rewards cost e x epsilon, and `contributions` x e x rho, since no closing has more of them.
+    `steps`: by how many one reward moves a number with discrete Laplace noise; 1 also if each reward has a message of
+    its own, whatever the noise (bandits/guarantees.md, 6.7).
     """
     so_far, to_the_end = counted or (contributions if releases else 0, contributions)
     now, most = (epsilon * rewards if rewards else 0.0 for rewards in (so_far, to_the_end))
-    of_a_reward = rho_of_pure(contributions * epsilon) / contributions if rho is None else contributions * rho
+    of_a_reward = contributions * (rho or 0.0)
+    if rho is None:  # it is convex in the rewards, which cost the most if all are in one number
+        of_a_reward = rho_of_discrete_laplace(contributions * epsilon, contributions * steps) / contributions
     now_rho, most_rho = of_a_reward * so_far, of_a_reward * to_the_end
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"
     words = f"{outputs} are {_in_words(most, most_rho)} for {who}"
@@ -72,7 +78,9 @@ def spent_by(progress: SessionProgress, contributions: int, anchored: bool, clos
     run, counted = progress.run, None
     if closings is not None:
         counted = min(contributions * closings, progress.pulls), progress.horizon
-    return spent(run.epsilon, contributions, progress.released, anchored=anchored, rho=run.rho, counted=counted)
+    steps = GRID if run.grid == GRID else 1  # other grids change from batch to batch
+    released = progress.released
+    return spent(run.epsilon, contributions, released, anchored=anchored, rho=run.rho, counted=counted, steps=steps)
 
 
 def _in_words(most: float, most_rho: float) -> str:

@@ -171,7 +171,7 @@ def _text(policy: Policy, asking: Question, most: Spent) -> dict[str, Any]:
     local = policy.guarantee.scope is Scope.LOCAL
     words = most.words.removesuffix(NOT_KNOWN)  # the README says what a restored copy does
     if asking.rho is not None and math.isfinite(most.most):
-        words += f", which implies {most.most_rho:.4g}-zCDP"
+        words += f", and {most.most_rho:.4g}-zCDP"
     elif asking.rho is None and math.isinf(most.most):
         words += f", which implies ({asking.epsilon:g}, {asking.delta:g})-differential privacy"
     if local:

@@ -87,8 +87,8 @@ def test_a_user_who_comes_back_in_every_batch_is_counted_in_each(tmp_path):
     counted, spent, releases, exceeds = visits(path, DPKLUCB(1.0), 200)
     assert counted - 1 <= releases == spent.epsilon <= counted  # the last batch may be open
     assert (spent.most, exceeds) == (200.0, True)
-    assert spent.rho == pytest.approx(releases * math.tanh(0.5))
-    assert spent.most_rho == pytest.approx(200 * math.tanh(0.5))
+    assert spent.rho == pytest.approx(releases * math.exp(-1))
+    assert spent.most_rho == pytest.approx(200 * math.exp(-1))
     assert f"so far {releases}-differentially private" in spent.words
     with Session(DPKLUCB(1.0), 2, 200, (0.0, 1.0), path, patience=0, user_key=KEY) as again:
         assert again.spent() == spent

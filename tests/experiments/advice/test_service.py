@@ -163,6 +163,16 @@ def test_a_pure_session_of_a_larger_budget_is_not_written():
     assert service.promise(DPKLUCB(1.001), question(**CASE, delta=0.01)).most == 1.001
 
 
+def test_a_question_about_a_rho_is_answered_with_one(tmp_path):
+    """Of discrete Laplace noise: 1/5 + e^-.2 - 1 = .018731; less than pure privacy implies, .2 tanh .1 = .0199."""
+    asking = question(means=[0.2, 0.5], users=1000, rho=0.0188)
+    assert service.promise(DPKLUCB(0.2), asking).most_rho == pytest.approx(0.2 + math.exp(-0.2) - 1)
+    assert service.promise(DPKLUCB(0.202), asking) is None
+    write_service(answer("dp_klucb", epsilon=None, rho=0.02), tmp_path / "service")
+    promised, _ = noticed(tmp_path / "service")
+    assert promised.endswith("-differentially private for one user with one reward, and 0.02-zCDP.")
+
+
 def test_who_learns_nothing_is_not_written(tmp_path):
     """The recommended policy loses about as much as uniform play, 400; the next one in the table is written."""
     asking = question(**CASE)
