@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from experiments.advice.answer import Answer, Learned, Variation
+from experiments.advice.answer import Answer, Learned, Variation, learns
 from experiments.advice.fixed_budget import Namer
 from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
@@ -72,7 +72,7 @@ def sentence(answer: Answer) -> str:
         names = ", ".join(row.label for row in others)
         text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
     typical = next((row for row in answer.rows if row.standing == answer.contest.typical), first)
-    if typical not in answer.best:
+    if typical not in answer.best and learns(answer.asking, [typical]):
         text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but 5 % of its runs lose"
         text += f" {typical.standing.high:,.0f} or more."
     return text

@@ -184,6 +184,13 @@ def test_a_coin_learns_nothing(one):
     assert learns(question(**CASE), [coin("a", 30, one)])
 
 
+def test_a_coin_is_not_named_as_typical(one):
+    asking = question(**CASE)
+    for wrong, named in ((48, False), (30, True)):
+        rows, rivals = judged([row("a", 100, one), coin("b", wrong, one)])
+        assert ("b loses less in a typical run, 0," in sentence(Answer(asking, rows, rivals, []))) == named
+
+
 def test_few_runs_do_not_show_that_nothing_learns(one):
     few = coin("a", 48, one)
     few.stored.rows.update({name: values[:20] for name, values in few.stored.rows.items()})
