@@ -114,10 +114,10 @@ def promise(policy: Policy, asking: Question) -> Spent | None:
         return None
     with made:
         most = made.spent()
-    return most if kept(most, asking).implies(wanted(asking)) else None
+    return most if kept_by(most, asking).implies(wanted(asking)) else None
 
 
-def kept(most: Spent, asking: Question) -> Guarantee:
+def kept_by(most: Spent, asking: Question) -> Guarantee:
     """The guarantee about one user of a session that spends at most this."""
     if math.isfinite(most.most):
         return Guarantee(most.most, rho=most.most_rho)
