@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 from bandits import checkpoint_grid
+from experiments import new
 from experiments.config.compose import REPOSITORY, Composer
 from experiments.library import running
 from scripts import check_figures, figures
@@ -121,6 +122,8 @@ def test_a_full_disk_is_one_line(call, tmp_path, monkeypatch):
     assert "No space left on device" in outcome.err
     assert outcome.err.count("\n") == 1
     assert not list(tmp_path.rglob("*.parquet*"))
+    outcome = call("policy", "foo", "--config-dir", tmp_path, main=new.main)
+    assert (outcome.code, outcome.err) == (2, f"error: {tmp_path}/foo.py: No space left on device\n")
 
 
 @pytest.mark.slow

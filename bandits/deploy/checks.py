@@ -1,10 +1,11 @@
 """Checks of arguments: whole numbers, budgets, and rewards with their domain."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from bandits.parameters import ParameterError, require
 
@@ -119,3 +120,31 @@ def as_float(number: Any) -> float:
 def is_real(value: Any) -> bool:
     """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+TYPES: Mapping[Any, tuple[Callable[[Any], bool], str]] = {
+    bool: (lambda value: isinstance(value, bool), "True or False"),
+    int: (is_integer, "an integer"),
+    float: (is_real, "a number"),
+    str: (lambda value: isinstance(value, str), "a text"),
+    NoneType: (lambda value: value is None, "None"),
+}  # of JSON: the check of a value, and what it allows
+
+
+def require_type(value: Any, hint: Any, parameter: str) -> None:
+    """Raise `ParameterError` unless a value is of the type of its field; types that are none of JSON have any value."""
+    require(_fits(value, hint), parameter, repr(value), _in_words(hint))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint) and not isinstance(value, bool)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    return TYPES[hint][0](value) if hint in TYPES else True
+
+
+def _in_words(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    return TYPES[hint][1] if hint in TYPES else " or ".join(map(_in_words, get_args(hint)))

@@ -9,16 +9,15 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from bandits.audit.ledger import Release
 from bandits.deploy import local, session
-from bandits.deploy.checks import is_integer, is_real, shortened
+from bandits.deploy.checks import require_type, shortened
 from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
 from bandits.deploy.reports import Reports
 from bandits.deploy.session import ledger_of, require_steps
@@ -88,28 +87,11 @@ def policy_of(header: dict[str, Any], path: Path | str) -> Policy:
             raise TypeError(f"{name} is none")
         hints = get_type_hints(cls)
         for field, value in header["policy"]["fields"].items():
-            if not _fits(value, hints[field]):
-                raise TypeError(f"{field} is {shortened(value)}")
+            require_type(value, hints[field], field)
         policy: Policy = cls(**header["policy"]["fields"])
     except (ImportError, *UNFIT) as error:
         raise JournalError(f"{path}: row 1 of journal names no policy: {told(error)}") from None
     return policy
-
-
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value of JSON is of the type of a field; of types that are none of JSON the policy decides."""
-    if get_origin(hint) is Literal:
-        return value in get_args(hint) and not isinstance(value, bool)
-    if get_origin(hint) in (Union, UnionType):
-        return any(_fits(value, one) for one in get_args(hint))
-    checks: dict[Any, Callable[[object], bool]] = {
-        bool: lambda value: isinstance(value, bool),
-        int: is_integer,
-        float: is_real,
-        str: lambda value: isinstance(value, str),
-        NoneType: lambda value: value is None,
-    }
-    return checks[hint](value) if hint in checks else True
 
 
 def _begun(header: dict[str, Any], policy: Any, path: Path | str) -> Any:

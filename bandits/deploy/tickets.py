@@ -9,11 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_type_hints
 
 import numpy as np
 
-from bandits.deploy.checks import is_integer, only, pulls_in_a_row, shortened, whole_at_least, whole_numbers
+from bandits.deploy.checks import (
+    is_integer,
+    only,
+    pulls_in_a_row,
+    require_type,
+    shortened,
+    whole_at_least,
+    whole_numbers,
+)
 from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
 from bandits.parameters import ParameterError, require, require_arms
 from bandits.policies.base import Policy
@@ -288,17 +296,19 @@ def checked_ticket(ticket: int, issued: int) -> int:
 def described(policy: Policy) -> dict[str, Any]:
     """A policy as plain data: its class and its parameters.
 
-    Raises `ParameterError` for values that a journal cannot hold, such as numbers of other types, whose meaning depends
-    on their use.
+    Raises `ParameterError` for values that are not of the type of their field, which a review would refuse, and for
+    those that a journal cannot hold, such as numbers of other types, whose meaning depends on their use.
     """
     require(is_dataclass(policy), "policy", repr(policy), "a dataclass of its parameters")
     assert is_dataclass(policy)
     cls, values = type(policy), {field.name: getattr(policy, field.name) for field in fields(policy) if field.init}
+    hints = get_type_hints(cls)
     for name, value in values.items():
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             raise ParameterError(name, f"must be a finite int or float, a text, or a list, got {value!r}") from None
+        require_type(value, hints[name], name)
     return {"class": f"{cls.__module__}.{cls.__qualname__}", "fields": values}
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 
 def put(path: Path, content: bytes, lasting: bool = True) -> None:
-    """Write `content` to `path` in one step; `lasting` waits until it is on the disk. Raises `OSError`."""
+    """Write `content` to `path` in one step; `lasting` waits until it is on the disk.
+
+    Raises `OSError`, which names `path`: the system names no file when a disk is full.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
@@ -18,8 +21,10 @@ def put(path: Path, content: bytes, lasting: bool = True) -> None:
                 os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 

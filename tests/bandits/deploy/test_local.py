@@ -241,6 +241,10 @@ def test_what_a_server_refuses(tmp_path):
     ):
         with pytest.raises(ParameterError, match=f"^{next(iter(given))}: "):
             Server(**{"policy": KLUCBCF(1.0), "arms": 2, "horizon": 9, "journal": path} | given)
+    for field, value, said in (("cap", "no", "True or False, got 'no'"), ("c", True, "a number, got True")):
+        with pytest.raises(ParameterError, match=f"^{field}: must be {said}$"):
+            Server(KLUCBCF(1.0, **{field: value}), 2, 9, path)
+    assert not path.exists()
     with Server(KLUCBCF(1.0), 2, 9, path) as server, pytest.raises(ParameterError, match=r"^epsilon: must be a number"):
         server.would_exceed(math.nan)
     with pytest.raises(JournalError, match="is of another session: horizon is 9, not 10"):

@@ -23,6 +23,7 @@ from bandits.policies.batched import play_batches
 from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB, AdaPKLUCB, AdaPUCB
 from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
+from bandits.policies.halving import DPHalving
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.local_ucb import LDPUCBB
 from bandits.policies.ucb import UCB1
@@ -408,6 +409,11 @@ def test_a_journal_of_another_session_is_refused(change, said, noise, tmp_path):
         ({"policy": "ada_pucb"}, "^policy: must be a policy, as in .*got 'ada_pucb'$"),
         ({"policy": AdaPUCB(np.int8(1))}, r"^epsilon: must be a finite int or float, a text, or a list, got np.int8"),
         ({"policy": AdaPUCB(Fraction(1, 2))}, r"^epsilon: must be a finite int or float, a text, or a list, got Frac"),
+        ({"policy": DPKLUCB(1.0, index="klucb")}, r"^index: must be one of 'divergence', 'exact', got 'klucb'$"),
+        ({"policy": DPKLUCB(1.0, index=None)}, "^index: must be one of 'divergence', 'exact', got None$"),
+        ({"policy": DPKLUCB(1.0, first_batch=2.5)}, "^first_batch: must be an integer.*, got 2.5$"),
+        ({"policy": DPKLUCB(1.0, first_batch=True)}, "^first_batch: must be an integer.*, got True$"),
+        ({"policy": DPHalving(1.0, 100.5)}, "^explored: must be an integer.*, got 100.5$"),
         ({"policy": NoDataclass()}, "^policy: must be a dataclass of its parameters, got "),
         ({"wait_always": 1}, "^wait_always: must be True or False, got 1$"),
         ({"clamp": "no"}, "^clamp: must be True or False, got 'no'$"),
