@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ class NotRepeatableError(Exception):
 
 def shown(value: Any) -> str:
     """A value as errors show it; a text that looks like a number, true, false or null is called a text."""
+    if isinstance(value, int) and not is_number(int(value)):
+        return "a number of more than 308 digits"
     if not isinstance(value, str):
         return "nothing" if value is None else str(value)
     try:
@@ -64,8 +67,15 @@ def number_of_workers(value: Any) -> int:
     return workers
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number, infinity and NaN included, but no bool and not too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) <= sys.float_info.max
+
+
 def whole_number(value: Any) -> int:
-    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true and infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true, infinity and 10**400."""
+    if not is_number(value) or not math.isfinite(value) or value != int(value):
         raise ValueError(f"a whole number, got {shown(value)}")
     return int(value)

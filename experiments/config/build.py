@@ -15,9 +15,9 @@ import yaml
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
-from experiments.config.compose import Keys, followed_reference, node_at, resolved
+from experiments.config.compose import REFERENCE, Keys, followed_reference, node_at, resolved
 from experiments.config.yaml_files import read_yaml
-from experiments.errors import UserError, nearest, shown, truth, whole_number
+from experiments.errors import UserError, is_number, nearest, shown, truth, whole_number
 from experiments.own_code.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
@@ -106,9 +106,10 @@ def _has_mapping(value: Any) -> bool:
 
 def _places(node: Keys, group: str) -> dict[str, str]:
     """The full key of every parameter in `node`: of a reference the key it comes from, as budget.epsilon."""
+    refers = {name: REFERENCE.fullmatch(value) if isinstance(value, str) else None for name, value in node.items()}
     return {
-        name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
-        for name, value in node.items()
+        name: f"{group}.{name}" if refer is None or refer[1] else refer[2]
+        for name, refer in refers.items()
         if name not in ABOUT
     }
 
@@ -195,7 +196,7 @@ def convert(value: Any, to: Any) -> Any:
     if to is int:
         return whole_number(value)
     if to is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             raise ValueError(f"a number, got {shown(value)}")
         return float(value)
     if to is str and not isinstance(value, str):
