@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import inspect
 import sys
 import types
 import typing
@@ -44,7 +45,10 @@ def build_resolved(keys: Keys, group: str, given: Keys, files: Mapping[str, Path
         if name not in fields:
             target = given["_target_"]
             raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
-    types_of = _types_of(cls)
+    try:
+        types_of = _types_of(cls)
+    except Exception as error:  # an annotation of a user's class may be any text
+        raise UserError(f"{file}: {given['_target_']}: {_without_type(cls)}") from error
     values = {}
     for name, field in fields.items():
         if name in places and _is_part(types_of[name]):
@@ -163,8 +167,21 @@ def read(
 
 @lru_cache(maxsize=2**10)
 def _types_of(cls: Any) -> dict[str, Any]:
-    """The type of each field of a class."""
+    """The type of each field of a class. Raises what its annotations raise when they are evaluated."""
     return typing.get_type_hints(cls)
+
+
+def _without_type(cls: type[Any]) -> str:
+    """Which field of a class has an annotation that cannot be evaluated, and why."""
+    for base in cls.__mro__:
+        for name, annotation in inspect.get_annotations(base).items():
+            alone = type(base.__name__, (), {"__annotations__": {name: annotation}, "__module__": base.__module__})
+            try:
+                typing.get_type_hints(alone)
+            except Exception as error:
+                advice = "; import it without `if TYPE_CHECKING`" if isinstance(error, NameError) else ""
+                return f"the type of {name}: {type(error).__name__}: {error}{advice}"
+    return "the types of its fields cannot be evaluated"
 
 
 def convert(value: Any, to: Any) -> Any:
