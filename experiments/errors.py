@@ -4,6 +4,8 @@ import difflib
 import math
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import UnionType
 from typing import Any
 
 MOST_WORKERS = 1024  # processes
@@ -55,6 +57,19 @@ def truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"true or false, got {shown(value)}")
     return value
+
+
+def list_of_texts(given: Any, key: str, kinds: type[Any] | UnionType = str) -> list[Any]:
+    """The texts in `given`, or what else `kinds` are. Raises `UserError` for others, as a text, a list of letters."""
+    if isinstance(given, str | Path):
+        raise UserError(f"{key}: must be a list, got {given!r}; write {key}=[{str(given)!r}]")
+    if not isinstance(given, Iterable):
+        raise UserError(f"{key}: must be a list of texts, got {given!r}")
+    texts = list(given)
+    for text in texts:
+        if not isinstance(text, kinds):
+            raise UserError(f"{key}: must be a list of texts, got {text!r} in it")
+    return texts
 
 
 def number_of_workers(value: Any) -> int:

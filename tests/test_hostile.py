@@ -13,7 +13,7 @@ from bandits import ParameterError
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from bandits.policies.private_ucb import DPUCB
-from experiments import UserError, load, run
+from experiments import UserError, load, load_cells, run
 from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
 from experiments.config.build import convert
@@ -226,8 +226,12 @@ def test_run_refuses_what_only_the_shell_shows(tmp_path):
     with pytest.raises(UserError, match="plan=true: run\\(\\) simulates"):
         run("plan=true", "horizon=100", f"results_dir={tmp_path}")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UserError, match="config_dirs: must be a list"):
-        run("horizon=100", config_dirs="mine")
+    for given in ("mine", 5, None, [None]):
+        with pytest.raises(UserError, match="config_dirs: must be a list"):
+            run("horizon=100", config_dirs=given)
+    for given in ({"horizon": 10**5000}, {"workers": 10**5000}, {"horizon": [10**5000]}):
+        with pytest.raises(UserError, match="got a number of more than 308 digits"):
+            run("policy=ucb1", **given)
     with pytest.raises(UserError, match="run: must be given words"):
         run(5)
 
@@ -239,10 +243,29 @@ def test_load_refuses_wrong_types(tmp_path):
         ({"config_dirs": "mine"}, "config_dirs: must be a list"),
         ({"columns": "regret"}, "columns: must be a list"),
         ({"columns": 5}, "columns: must be a list"),
+        ({"columns": [None]}, "columns: must be a list of texts, got None in it"),
+        ({"overrides": [None]}, "overrides: must be a list of texts, got None in it"),
+        ({"config_dirs": [5]}, "config_dirs: must be a list of texts, got 5 in it"),
+        ({"overrides": ["horizon=1"], "experiment": None}, "overrides: are of the config of an experiment; name one"),
         ({"results_dir": 5}, "results_dir: must be a folder, got 5"),
+        ({"results_dir": ""}, "results_dir: must be a folder, got nothing"),
+        ({"results_dir": "a" * 3000}, "results_dir: must be a folder, got 'a{60}': File name too long"),
+        ({"results_dir": "a\0b"}, "results_dir: must be a folder, got .*null"),
     ]:
         with pytest.raises(UserError, match=named):
             load(**{"experiment": "sajed2019/fig01", **given})
+        if "experiment" not in given:
+            with pytest.raises(UserError, match=named):
+                load(**given) if "columns" in given else load_cells(**given)
+
+
+def test_columns_are_any_list_of_texts_but_an_empty_one(tmp_path):
+    run("policy=ucb1", "horizon=50", "replications=1", "runner.workers=1", results_dir=tmp_path)
+    for columns in (["t", "regret"], np.array(["t", "regret"]), (name for name in ("t", "regret"))):
+        assert list(load(results_dir=tmp_path, columns=columns).columns) == ["t", "regret"]
+    for columns in ([], np.array([])):
+        with pytest.raises(UserError, match="columns: names none; leave it out for all"):
+            load(results_dir=tmp_path, columns=columns)
 
 
 def test_the_proposed_command_runs(tmp_path):
