@@ -18,7 +18,7 @@ from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Environment, Learner
 from experiments.cells import TABLES
 from experiments.cells.base import parts_of
-from experiments.errors import UserError, shown
+from experiments.errors import UserError, is_number, shown
 from experiments.own_code.built_in import require_own_name
 from experiments.own_code.user_code import in_words, is_built_in, is_own
 
@@ -54,8 +54,7 @@ def require_possible_budget(budget: Mapping[str, Any], policy: Learner[Any]) -> 
         ("rho", math.ulp(0.0), math.inf, "above 0, or null"),
     ):
         value = budget[key]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and least <= value <= most) and not (value is None and key != "epsilon"):
+        if not (is_number(value) and least <= value <= most) and not (value is None and key != "epsilon"):
             raise UserError(f"budget.{key}: must be a number {limits}, got {shown(value)}")
     for key in ("delta", "rho"):
         if budget[key] and not hasattr(policy, key) and policy.guarantee.private:

@@ -121,6 +121,11 @@ AT_PLANNING = {
     "has a wrong name": ({"name": "../evil"}, "is not a name"),
     "caveats raise": ({"body": "def caveats(self, instance, horizon): raise ValueError('no')"}, "ValueError: no"),
     "a parameter no file can keep": ({"body": "extra: object = np.array([1])"}, "mine.yaml"),
+    "a type that is not there": (
+        {"body": "weights: 'Sequence[float]' = ()"},
+        "mine_policy.Mine: the type of weights: NameError: name 'Sequence' is not defined; import it",
+    ),
+    "a type that is none": ({"body": "extra: 'list[' = 1"}, "mine_policy.Mine: the type of extra: SyntaxError: "),
 } | {
     f"a parameter called {name}": ({"body": f"{name}: float = 0.5"}, f"policy.{name}: is a column of every table")
     for name in ("t", "scope", "horizon", "regret", "arms", "code")

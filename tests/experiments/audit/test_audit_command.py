@@ -251,6 +251,9 @@ def test_user_policies_that_no_file_lists_are_played(tmp_path):
     (tmp_path / "audits.yaml").write_text("policy: mine\n")
     with pytest.raises(UserError, match=r"audits.yaml: must be a list"):
         table.cases_of(tmp_path)
+    (tmp_path / "audits.yaml").write_text(f"- {{policy: mine, horizon: {'9' * 400}}}\n")
+    with pytest.raises(UserError, match=r"audits.yaml: cannot be read: '9+\.\.\.' cannot be read as int in .*line 1"):
+        table.cases_of(tmp_path)
 
 
 def test_violated_rows_are_excused():
