@@ -8,7 +8,7 @@ import math
 from abc import ABC
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -79,13 +79,19 @@ def _require_own_columns(part: Any, group: str, file: Path) -> None:
 
 
 def _require_guarantee(policy: Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`; that of a user's class may not be."""
+    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`, the same whenever a policy like it is made.
+
+    That of a user's class may not be.
+    """
     try:
         promised: Any = policy.guarantee
+        again: Any = dataclasses.replace(cast(Any, policy)).guarantee if is_own(policy) else promised
     except Exception as error:  # a user's property may raise anything
         raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
     if not isinstance(promised, Guarantee):
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
+    if again != promised:
+        raise UserError(f"{file}: guarantee of {policy.name}: changes: {promised}, then {again}")
 
 
 def _require_revision(part: Environment | Learner[Any], file: Path) -> None:

@@ -114,6 +114,16 @@ AT_PLANNING = {
     "raises when made": ({"body": "def __post_init__(self): self.x"}, "AttributeError"),
     "has no guarantee": ({"guarantee": "return 1 / 0"}, "ZeroDivisionError: division by zero ("),
     "has a wrong guarantee": ({"guarantee": "return None"}, "must be a bandits.Guarantee, got None"),
+    "promises no number": ({"guarantee": "return Guarantee(True)"}, "epsilon: must be a number, got True"),
+    "promises what changes": (
+        {"guarantee": "return Guarantee(KEPT.setdefault(len(KEPT), len(KEPT) + 1.0))"},
+        "guarantee of mine: changes: Guarantee(epsilon=1.0",
+    ),
+    "promises what is drawn once": (
+        {"body": "def __post_init__(self): object.__setattr__(self, 'drawn', RNG.random())"}
+        | {"guarantee": "return Guarantee(self.drawn)"},
+        "guarantee of mine: changes: Guarantee(epsilon=",
+    ),
     "exits in check": ({"check": "raise SystemExit"}, "it ends the program"),
     "raises in check": ({"check": "raise KeyError('a\\n\\nb')"}, "KeyError"),
     "has the name of ours": ({"name": "dp_se"}, "has the name dp_se of bandits.policies.elimination.DPSE; give it"),
