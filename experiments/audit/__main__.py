@@ -46,10 +46,13 @@ and 8 times as many steps are tried. Smaller faults may go unseen; `power` says 
 that its noise is missing. For a policy of this repository it means that of its exact bounds, and of the plays if there
 are `runs`. Where no fault could be planted, `power` says so and why, and *kept* is that of the exact bounds. Stopping
 rules cannot be played.
+
+The exit code is 1 if a promise of a class is violated and the YAML of its policy does not say why, under `_excuse_`.
 """
 
 import dataclasses
 import math
+import sys
 
 from omegaconf import OmegaConf
 
@@ -76,6 +79,7 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Entry point of `python -m experiments.audit`."""
     command = read_command_line("audit")
+    violated = False
     for job in command.jobs:
         about = OmegaConf.create({key: command.value(job, key) for key in AUDIT_KEYS})
         row = audit(without(job, AUDIT_KEYS), about, command.composer, command.workers)
@@ -86,6 +90,9 @@ def main() -> None:
             )
         print(row_as_text(row), flush=True)
         print()
+        violated = violated or row.inexcusable
+    if violated:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
