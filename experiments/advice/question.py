@@ -172,7 +172,7 @@ def question(**fields: Any) -> Question:
         ranged = nearby is not USUAL_NEARBY
     else:
         means = past.means if past is not None else _of_list(given["means"])
-        _check(means, rewards, sources[0])
+        _check(means, rewards, "means" if past is None else f"data: {given['data']}")
     if users < len(means):
         raise UserError(f"users: must be at least the {len(means)} arms, got {users}")
     moment = _moment(given, rewards)
@@ -224,7 +224,7 @@ def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
 def _of_list(means: Any) -> tuple[float, ...]:
     try:
         return tuple(float(mean) for mean in means)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UserError(f"means: must be a list of numbers, as [0.03,0.033], got {shown(means)}") from None
 
 

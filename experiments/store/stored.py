@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar, cast, overload
@@ -209,7 +210,8 @@ def matches(value: Any, wanted: Any) -> bool:
     if isinstance(value, list | tuple):
         return isinstance(wanted, Sequence) and len(value) == len(wanted) and all(map(matches, value, wanted))
     if isinstance(value, int | float) and isinstance(wanted, int | float):
-        return math.isclose(value, wanted, rel_tol=1e-12)
+        with suppress(OverflowError):  # of a whole number that no float holds
+            return math.isclose(value, wanted, rel_tol=1e-12)
     if not isinstance(wanted, str) and isinstance(wanted, Iterable):
         return any(matches(value, option) for option in wanted)
     return bool(value == wanted)

@@ -52,6 +52,7 @@ CLICKS = {"arms": 8, "users": 2e6, "epsilon": 0.5, "rate": 0.03, "gap": 0.003}
         ({"means": [0.5, 2]}, "means"),
         ({"means": [0.5]}, "means"),
         ({"means": "x"}, "means"),
+        ({"means": [0.1, 10**400]}, "means"),
         ({"gap": 0.1}, "gap"),
         ({"arms": 2}, "arms"),
         ({"rate": 0.1}, "means"),

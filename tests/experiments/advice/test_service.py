@@ -2,6 +2,8 @@
 
 import math
 import os
+import socket
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bandits.deploy.journal import Journal
 from bandits.policies.batched_index import DPKLUCB
 from experiments import UserError
 from experiments.advice import service
@@ -182,6 +185,56 @@ def test_who_learns_nothing_is_not_written(tmp_path):
     first = judged([one for one in judged_rows if one.contender.name == "dp_imed"])[1]
     write_service(Answer(asking, judged_rows, first, []), tmp_path / "service")
     assert "DPKLUCB(" in (tmp_path / "service" / "service.py").read_text()
+
+
+def served(folder, *words):
+    """The written service in a process of its own."""
+    place = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "service.py", *words]
+    return subprocess.Popen(command, cwd=folder, env=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def told(port, request, until_end=True):
+    """The answer to these bytes; none is waited for unless `until_end`, but the connection is reset."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(request)
+        if until_end:
+            return client.makefile("rb").read()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def post(length, body=b""):
+    return b"POST /select HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (length, body)
+
+
+@pytest.mark.slow
+def test_requests_of_no_client_leave_a_service_as_it_was(tmp_path):
+    write_service(answer("dp_klucb"), tmp_path / "service")
+    with served(tmp_path / "service", "0") as service:
+        try:
+            port = int(service.stdout.readline().split()[-1])
+            for length in (-1, 10_001, 10**9):
+                assert told(port, post(length)).startswith(b"HTTP/1.0 413 ")
+            assert told(port, post(10_000, b"[" * 10_000)).startswith(b"HTTP/1.0 400 ")
+            told(port, post(100), until_end=False)
+            assert told(port, post(2, b"{}")).endswith(b'{"ticket": 1, "arm": "arm 0"}')
+        finally:
+            service.kill()
+        assert service.stderr.read() == ""
+
+
+@pytest.mark.slow
+def test_a_service_that_cannot_start_is_a_line_and_makes_no_journal(tmp_path):
+    folder = tmp_path / "service"
+    write_service(answer("dp_klucb"), folder)
+    with socket.create_server(("127.0.0.1", 0)) as other, Journal(folder / "used"):
+        in_use = str(other.getsockname()[1])
+        for words in ([], ["abc"], ["99999"], [in_use], ["0", "used"], ["0", "missing/journal"]):
+            with served(folder, *words) as service:
+                out, err = service.communicate(timeout=60)
+            assert (service.returncode, out, err.count("\n")) == (2, "", 1), err
+            assert err.startswith("python service.py PORT [JOURNAL]: ")
+    assert {file.name for file in folder.iterdir()} == {"README.md", "service.py", "try_service.py", "used"}
 
 
 @pytest.mark.slow

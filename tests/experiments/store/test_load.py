@@ -110,6 +110,7 @@ def test_a_value_that_nothing_stored_has_is_an_error(results):
         ({"epsilon": (0.1, 0.3)}, "epsilon=0.3: "),
         ({"epsilon": 0.1 + 1e-9}, "epsilon=0.100000001: .* nearest: 0.1, 0.25"),
         ({"arms": 4}, "arms=4: .* nearest: 2, 5"),
+        ({"horizon": 10**400}, "horizon=10+: no stored cell has it"),
         ({"arms": "5"}, "arms=5: no stored cell has it"),
         ({"means": [0.9, 0.3]}, r"means=\[0.9, 0.3\]: no stored cell has it"),
         ({"t": 1001}, r"t=1001: no stored cell has it; the nearest: \d+, \d+"),
