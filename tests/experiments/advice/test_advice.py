@@ -437,7 +437,7 @@ def test_many_values_are_grouped_and_keep_their_mean(csv):
         ("arm,reward\n\na,1\n\nb,2\n", "line 5: needs an arm"),
         ('arm,reward\n"a\nb",1\nb,\n', "line 4: needs an arm and a reward in [0, 1], got arm b, reward nothing"),
         ('arm,reward\na,1\n"b\nc",2\n', "line 4: needs an arm and a reward in [0, 1], got arm b c, reward 2"),
-        ("arm,reward\na,1\nb,1\n", "data: one arm must be the best by 2e-09, two have about the mean 1"),
+        ("arm,reward\na,1\nb,1\n", "past.csv: one arm must be the best by 2e-09, two have about the mean 1"),
     ],
 )
 def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
