@@ -70,6 +70,28 @@ def test_more_instances_have_wider_intervals(rivals):
     assert width(both[0]) > 1.2 * width(alone[0])
 
 
+def test_a_mean_that_rare_runs_may_carry_may_be_worse_than_all(rivals):
+    """20 plays of 10 do not see one in ten of 1,000; in 200 runs, two such hold half of the sum, and a rival's do."""
+
+    def plays(of, number, *rare):
+        regret = np.array([*rare, *np.linspace(9, 11, number - len(rare))])[:, None]
+        return replace(of, rows={"t": of.rows["t"][:number], "regret": regret, "pulls": of.rows["pulls"][:number]})
+
+    own = made_up("adap_ucb", 1, 1000, 9.0)
+    sure, few, carried = own, plays(own, 20), plays(own, 200, 3000.0, 3000.0)
+    for one, ranks, end, said in (
+        (sure, "1 of 4 (1 to 1)", r"\(\S+ to 0\.\S+\)", "DP-SE at ε = 1"),
+        (few, "1 of 4 (1 to 4)", r"\(\S+ to ∞\)", "take replications=100"),
+        (carried, "4 of 4 (1 to 4)", r"\(\S+ to ∞\)", "the largest 1 % of runs hold 75 % of the sum"),
+    ):
+        (line,) = places_in_contests(Cells([one]), Cells(rivals))
+        assert re.search(f"{end} times that of .*{said}$", line.numbers)
+        assert line.result == ranks
+    worse = made_up("adap_ucb", 1, 1000, 900.0)
+    (line,) = places_in_contests(Cells([worse]), Cells([plays(rivals[0], 20), *rivals[1:]]))
+    assert (line.result, " (0 to " in line.numbers) == ("4 of 4 (3 to 4)", True)
+
+
 def test_a_policy_without_rivals_and_rivals_in_their_start(rivals):
     own = made_up("dp_klucb", 0.01, 1000, 12.0)
     unpulled = replace(own, rows={**own.rows, "pulls": np.zeros_like(own.rows["pulls"])})
