@@ -1,13 +1,14 @@
 """Examine a policy: conformance, audit and rank in the atlas, in one table.
 
     python -m scripts.examine --config-dir mine policy=NAME
-    python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=50
+    python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=100
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
 policy, else one of 20,000 plays on 50 steps, or on as many as it takes for rewards to change the arms, with fewer plays
 then, 200 at least, unless `runs` says how many. If it cannot be played, or with runs=0, its ledger alone is audited.
 For its rank the policy is played on the instances of the atlas, and compared with every stored policy whose promise
-implies its own, each at the largest such ε. The exit code is 1 if a check fails or the promise is violated.
+implies its own, each at the largest such ε. Fewer than 100 plays may lack rare runs, and leave all worse ranks open.
+The exit code is 1 if a check fails or the promise is violated.
 """
 
 import math
@@ -28,11 +29,11 @@ from experiments.config.plan import Plan, plan
 from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import ERROR, entitled
-from experiments.evidence.means import values_of_mean
+from experiments.evidence.means import TOP, Method, mean_of, values_of_mean
 from experiments.own_code.user_code import in_words, is_own
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
-from experiments.store.stored import Cells
+from experiments.store.stored import Cells, Stored
 from experiments.text_table import text_table
 from scripts.drawing.numbers import parameter, quantity
 from scripts.pages.audits import digits
@@ -41,6 +42,7 @@ from scripts.pages.prices import Priced, priced
 WIDTH = 120
 STEPS = 250_000  # of an audit's plays on one input, if nothing is said
 ATLAS = "atlas/bernoulli"
+SEEN = round(1 / TOP)  # plays of which 1 % is a play
 KEPT, FAILED = "passed", "FAILED"
 KEPT_AT_MOST = "kept"
 COLUMNS = ("part", "what", "result", "numbers")
@@ -129,7 +131,9 @@ def _plays(runs: int) -> str:
 def places_in_contests(own: Cells, stored: Cells) -> Iterator[Line]:
     """A line for each instance: the rank of the policy among the `stored` ones, and its regret over that of the best.
 
-    All intervals hold simultaneously with probability 95 %, so that the best may be named after seeing the results.
+    All intervals together are meant for a probability of 95 %, so that the best may be named after seeing the results.
+    They are approximate: where rare runs carry a mean they are wrong. A mean that is in doubt for that reason may be
+    larger by any factor, and so may one of fewer than `SEEN` plays, in which the largest 1 % are not seen.
     """
     (policy,) = {one.cell.policy for one in own}
     others = Cells(entitled(stored.where(policy={"without": [policy.name]}), policy.guarantee.quoted))
@@ -152,13 +156,30 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
     regret = f"regret {quantity(float(mine.mean()))}{'' if own.began else ', some arm never pulled'}"
     if not rivals:
         return Line("atlas", what, "alone", f"{regret}; no stored policy promises as much")
-    ratios = [intervals.ratio(mine, values_of_mean(rival.stored), error) for rival in rivals]
+    doubt = _doubt(own.stored, error)
+    ratios = [_ratio(own.stored, rival.stored, error) for rival in rivals]
     rank, ranks = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
     least, most = 1 + sum(ratio.low > 1 for ratio in ratios), ranks - sum(ratio.high < 1 for ratio in ratios)
     best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: values_of_mean(pair[0].stored).mean())
     times = f"{quantity(ratio.estimate)} ({quantity(ratio.low)} to {quantity(ratio.high)})"
-    against = f"{best.label} at ε = {parameter(best.budget)}"
-    return Line("atlas", what, f"{rank} of {ranks} ({least} to {most})", f"{regret}, {times} times that of {against}")
+    numbers = f"{regret}, {times} times that of {best.label} at ε = {parameter(best.budget)}"
+    numbers = "; ".join(filter(None, [numbers, f"in doubt: {doubt}" if doubt else ""]))
+    return Line("atlas", what, f"{rank} of {ranks} ({least} to {most})", numbers)
+
+
+def _ratio(own: Stored, rival: Stored, error: float) -> intervals.Interval:
+    """The ratio of both means: without an upper end if the first is in doubt, without a lower one if the second is."""
+    ratio = intervals.ratio(values_of_mean(own), values_of_mean(rival), error)
+    low = 0.0 if _doubt(rival, error) else ratio.low
+    return ratio._replace(low=low, high=math.inf if _doubt(own, error) else ratio.high)
+
+
+def _doubt(stored: Stored, error: float) -> str:
+    """Why rare runs may carry a mean, in words; empty if there is no sign of it."""
+    mean, runs = mean_of(stored, error), len(values_of_mean(stored))
+    if mean.method is Method.PLAIN and runs < SEEN:
+        return f"{runs} plays may lack the rare runs that carry a mean, take replications={SEEN}"
+    return mean.doubt
 
 
 def examined_table(lines: Sequence[Line]) -> str:
@@ -185,8 +206,9 @@ def footing(planned: Plan) -> str:
     request = planned.requests[0]
     return textwrap.fill(
         f"atlas: T = {parameter(request.cell.horizon)}, {request.replications} plays on each instance. The rank is "
-        "among the stored policies whose promise implies this one; in brackets the ranks that Student's intervals "
-        "leave open, all of which hold simultaneously with probability 95 %.",
+        "among the stored policies whose promise implies this one; in brackets the ranks that Fieller's intervals of "
+        "ratios leave open, all together at 95 %: approximate, and wrong where rare runs carry a mean. A mean in doubt "
+        "leaves open all worse ranks.",
         WIDTH,
     )
 

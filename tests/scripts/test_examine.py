@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bandits.policies.private_ucb import DPUCB
-from experiments.audit.table import stored_audits
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
@@ -17,6 +16,7 @@ from experiments.store.stored import Cells
 from scripts import examine
 from scripts.examine import ATLAS, Line, conformance, examined_table, places_in_contests
 from tests import forked
+from tests.experiments.audit.test_audit_command import row as audited
 from tests.scripts.drawing.test_winners import made_up
 from tests.waiting import besides
 
@@ -68,6 +68,28 @@ def test_more_instances_have_wider_intervals(rivals):
         return high - low
 
     assert width(both[0]) > 1.2 * width(alone[0])
+
+
+def test_a_mean_that_rare_runs_may_carry_may_be_worse_than_all(rivals):
+    """20 plays of 10 do not see one in ten of 1,000; in 200 runs, two such hold half of the sum, and a rival's do."""
+
+    def plays(of, number, *rare):
+        regret = np.array([*rare, *np.linspace(9, 11, number - len(rare))])[:, None]
+        return replace(of, rows={"t": of.rows["t"][:number], "regret": regret, "pulls": of.rows["pulls"][:number]})
+
+    own = made_up("adap_ucb", 1, 1000, 9.0)
+    sure, few, carried = own, plays(own, 20), plays(own, 200, 3000.0, 3000.0)
+    for one, ranks, end, said in (
+        (sure, "1 of 4 (1 to 1)", r"\(\S+ to 0\.\S+\)", "DP-SE at ε = 1"),
+        (few, "1 of 4 (1 to 4)", r"\(\S+ to ∞\)", "take replications=100"),
+        (carried, "4 of 4 (1 to 4)", r"\(\S+ to ∞\)", "the largest 1 % of runs hold 75 % of the sum"),
+    ):
+        (line,) = places_in_contests(Cells([one]), Cells(rivals))
+        assert re.search(f"{end} times that of .*{said}$", line.numbers)
+        assert line.result == ranks
+    worse = made_up("adap_ucb", 1, 1000, 900.0)
+    (line,) = places_in_contests(Cells([worse]), Cells([plays(rivals[0], 20), *rivals[1:]]))
+    assert (line.result, " (0 to " in line.numbers) == ("4 of 4 (3 to 4)", True)
 
 
 def test_a_policy_without_rivals_and_rivals_in_their_start(rivals):
@@ -191,8 +213,8 @@ class Row(examine.AuditRow):
 
 
 def test_a_declared_bound_is_refuted_where_more_is_shown():
-    row = next(one for one in stored_audits() if (one.policy, one.level, one.arms) == ("dp_ucb", "release", 2))
-    assert examine._audit(row, "kept").numbers.startswith("ε promised 1, kept 0.5, shown 0.5")
+    row = audited("policy=dp_ucb", "budget.epsilon=1", "horizon=8", level="release")  # by hand in the tests of audits
+    assert examine._audit(row, "kept").numbers.startswith("ε promised 1, kept 0.375, shown 0.375")
     broken = replace(row, epsilon_kept=1.0, epsilon_shown=2.24, verdict="violated")
     assert examine._audit(broken, "declared").numbers.startswith("ε promised 1, declared 1 (refuted), shown 2.24")
     close = replace(row, epsilon_kept=1.0, epsilon_shown=1 + 1e-12, verdict="tight")
