@@ -2,18 +2,53 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cache, wraps
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from bandits.arrays import IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
-from bandits.parameters import ParameterError
+from bandits.parameters import ParameterError, require
 
 
-class Environment(ABC):
+class Parameters:
+    """Base of frozen dataclasses of parameters: a field that is a `Literal` takes no other value, or `ParameterError`.
+
+    It is checked before what the `__post_init__` of a subclass checks, which need not call this one.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__post_init__" in vars(cls):
+            cls.__post_init__ = _after_literals(vars(cls)["__post_init__"])  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        cls: Any = type(self)
+        for name, allowed in _literals_of(cls).items():
+            value = getattr(self, name)
+            require(value in allowed, name, repr(value), f"one of {', '.join(map(repr, allowed))}")
+
+
+@cache
+def _literals_of(cls: Any) -> dict[str, tuple[Any, ...]]:
+    """The values that each `Literal` field takes."""
+    return {field.name: get_args(field.type) for field in fields(cls) if get_origin(field.type) is Literal}
+
+
+def _after_literals(own: Callable[..., None]) -> Callable[..., None]:
+    @wraps(own)
+    def checked(self: Parameters, *given: Any) -> None:
+        Parameters.__post_init__(self)
+        own(self, *given)
+
+    return checked
+
+
+class Environment(Parameters, ABC):
     """What a learner faces. Subclasses are frozen dataclasses of their parameters.
 
     `name` is the word used in configs and results, `citation` says where the environment comes from,
@@ -43,7 +78,7 @@ class Environment(ABC):
 Faced = TypeVar("Faced", bound=Environment, contravariant=True)
 
 
-class Learner(ABC, Generic[Faced]):
+class Learner(Parameters, ABC, Generic[Faced]):
     """An algorithm that learns from an environment. Subclasses are frozen dataclasses of their parameters.
 
     Attributes

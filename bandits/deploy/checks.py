@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from bandits.parameters import ParameterError, require
 
@@ -132,19 +132,15 @@ TYPES: Mapping[Any, tuple[Callable[[Any], bool], str]] = {
 
 
 def require_type(value: Any, hint: Any, parameter: str) -> None:
-    """Raise `ParameterError` unless a value is of the type of its field; types that are none of JSON have any value."""
+    """Raise `ParameterError` unless a value is of the type of its field; of one that JSON lacks the policy decides."""
     require(_fits(value, hint), parameter, repr(value), _in_words(hint))
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint) and not isinstance(value, bool)
     if get_origin(hint) in (Union, UnionType):
         return any(_fits(value, one) for one in get_args(hint))
     return TYPES[hint][0](value) if hint in TYPES else True
 
 
 def _in_words(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return f"one of {', '.join(map(repr, get_args(hint)))}"
     return TYPES[hint][1] if hint in TYPES else " or ".join(map(_in_words, get_args(hint)))

@@ -4,7 +4,7 @@ import dataclasses
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +12,9 @@ import pytest
 from bandits import Guarantee, ParameterError, StepwisePolicy
 from bandits.conformance import CHECKS, batches_as_declared
 from bandits.environments.bernoulli import BernoulliInstance
+from bandits.exact.worst_profiles import WorstProfile
+from bandits.policies.batched_index import DPKLUCB
+from bandits.policies.distributed import DistDPSE
 from bandits.policies.elimination import DPSE
 from bandits.policies.perturbed_leader import GDPElimNew
 from bandits.policies.private_ucb import DPUCB
@@ -398,3 +401,34 @@ class Unbounded(BernoulliInstance):
 def test_a_private_policy_refuses_rewards_its_noise_is_not_made_for(policy):
     with pytest.raises(ParameterError, match="instance"):
         policy.check(Unbounded())
+
+
+@dataclass(frozen=True)
+class Chooses(Uniform):
+    """Has no checks of its own."""
+
+    tree: Literal["binary", "path"] = "binary"
+
+
+@dataclass(frozen=True)
+class ChoosesToo(Chooses):
+    """Does not call the checks of its base."""
+
+    def __post_init__(self):
+        assert self.tree in ("binary", "path"), "what a check of its own relies on"
+
+
+@pytest.mark.parametrize(
+    ("cls", "given", "said"),
+    [
+        (DPUCB, {"epsilon": 1.0, "confidence": "typo"}, "confidence: must be one of 'mishra2015', 'tight', 'chernoff'"),
+        (DPKLUCB, {"epsilon": 1.0, "index": None}, "index: must be one of 'divergence', 'exact', got None"),
+        (DistDPSE, {"epsilon": 1.0, "batch_base": 3}, "batch_base: must be one of 2, 4, got 3"),
+        (WorstProfile, {"arms": 2, "least_gap": 0.1, "losses": ["bernoulli"]}, "losses: must be one of 'determ"),
+        (Chooses, {"tree": "signed"}, "tree: must be one of 'binary', 'path', got 'signed'"),
+        (ChoosesToo, {"tree": "signed"}, "tree: must be one of 'binary', 'path', got 'signed'"),
+    ],
+)
+def test_a_value_that_a_field_does_not_list_is_refused_when_it_is_made(cls, given, said):
+    with pytest.raises(ParameterError, match=f"^{said}"):
+        cls(**given)
