@@ -13,7 +13,7 @@ from bandits.mechanisms.concentrated import (
     rho_of_pure,
 )
 from bandits.mechanisms.gaussian import gaussian_delta, level_of_pure, require_level
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, real_number, require
 
 
 class Scope(StrEnum):
@@ -60,9 +60,10 @@ class Guarantee:
     Gaussian differential privacy has a `level` beside the one pair (epsilon, delta) at which it is quoted, and
     `delta_at` gives the others; likewise zero-concentrated privacy, zCDP, has a `rho`. Gaussian noise has a level,
     which implies rho = level^2 / 2 and says more. With delta = 0 both hold, pure `epsilon` and `rho`, as for Laplace
-    noise, whose rho is less than what pure privacy implies. Raises `ParameterError` for a negative or undefined
-    epsilon, a delta outside [0, 1), a scope that contradicts epsilon, a guarantee that is not declared, a level beside
-    a rho, or a level or rho that does not imply (epsilon, delta).
+    noise, whose rho is less than what pure privacy implies. Numbers are kept as floats, and texts as the scope or
+    neighbours that they name. Raises `ParameterError` for what is no number or name, a negative or undefined epsilon, a
+    delta outside [0, 1), a scope that contradicts epsilon, a guarantee that is not declared, a level beside a rho, or a
+    level or rho that does not imply (epsilon, delta).
     """
 
     epsilon: float
@@ -74,6 +75,15 @@ class Guarantee:
     rho: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "level", "rho"):
+            value = getattr(self, name)
+            if value is not None or name in ("epsilon", "delta"):
+                object.__setattr__(self, name, real_number(value, name))
+        for name, words in (("scope", Scope), ("neighbours", Neighbours)):
+            value = getattr(self, name)
+            if not isinstance(value, words):
+                require(value in list(words), name, repr(value), f"one of {', '.join(map(repr, map(str, words)))}")
+                object.__setattr__(self, name, words(value))
         require(self.epsilon >= 0, "epsilon", self.epsilon, "a number >= 0")
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
         private = self.scope is not Scope.NONE

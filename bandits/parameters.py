@@ -1,6 +1,7 @@
 """`ParameterError`, the one-line error for a parameter that is refused, and common checks."""
 
 from numbers import Real
+from typing import Any
 
 
 class ParameterError(ValueError):
@@ -25,6 +26,16 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
     """Raise `ParameterError` unless `condition` holds."""
     if not condition:
         raise ParameterError(parameter, f"must be {allowed}, got {value}")
+
+
+def real_number(value: Any, parameter: str) -> float:
+    """A real number, of numpy too, as a float. Raises `ParameterError` for all else, a bool too, and if too large."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterError(parameter, f"must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(parameter, "must be a number that a float can hold") from None
 
 
 def require_epsilon(epsilon: float) -> None:

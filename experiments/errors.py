@@ -2,7 +2,10 @@
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import UnionType
 from typing import Any
 
 MOST_WORKERS = 1024  # processes
@@ -30,6 +33,8 @@ class NotRepeatableError(Exception):
 
 def shown(value: Any) -> str:
     """A value as errors show it; a text that looks like a number, true, false or null is called a text."""
+    if isinstance(value, int) and not is_number(int(value)):
+        return "a number of more than 308 digits"
     if not isinstance(value, str):
         return "nothing" if value is None else str(value)
     try:
@@ -54,6 +59,19 @@ def truth(value: Any) -> bool:
     return value
 
 
+def list_of_texts(given: Any, key: str, kinds: type[Any] | UnionType = str) -> list[Any]:
+    """The texts in `given`, or what else `kinds` are. Raises `UserError` for others, as a text, a list of letters."""
+    if isinstance(given, str | Path):
+        raise UserError(f"{key}: must be a list, got {given!r}; write {key}=[{str(given)!r}]")
+    if not isinstance(given, Iterable):
+        raise UserError(f"{key}: must be a list of texts, got {given!r}")
+    texts = list(given)
+    for text in texts:
+        if not isinstance(text, kinds):
+            raise UserError(f"{key}: must be a list of texts, got {text!r} in it")
+    return texts
+
+
 def number_of_workers(value: Any) -> int:
     """A number of processes, -1 for one per core. Raises `ValueError` for others."""
     workers = whole_number(value)
@@ -64,8 +82,15 @@ def number_of_workers(value: Any) -> int:
     return workers
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number, infinity and NaN included, but no bool and not too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) <= sys.float_info.max
+
+
 def whole_number(value: Any) -> int:
-    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true and infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+    """`value` as an int; 1e6 is allowed. Raises `ValueError` for others, as 1.5, true, infinity and 10**400."""
+    if not is_number(value) or not math.isfinite(value) or value != int(value):
         raise ValueError(f"a whole number, got {shown(value)}")
     return int(value)

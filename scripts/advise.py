@@ -27,10 +27,11 @@ heavy its tail is. The page shows the interval of each mean, and warns: the answ
 noise, so what is decided from it spends privacy of the people in the data.
 
 Every policy of this repository whose promise implies the wanted one takes part, at the largest budget with which it
-does. All are played 4 times, those of the smaller means 16 times, and five finalists 100 times (`runs`), in the
-ordinary way: results are stored, `experiments.run` gives the same numbers, and nothing is simulated again. The first
-look is printed after 16 runs, the table before all that follows below it. A policy that needs more than half a second a
-run is named and left out, as is who is dropped. The finalists are judged by the rule of the atlas: 95 %
+does, but one that is known to break its promise. All are played 4 times, those of the smaller means 16 times, and five
+finalists 100 times more (`runs`), as those runs have chosen them; in the ordinary way: results are stored,
+`experiments.run` gives the same numbers, and nothing is simulated again. The first look is printed after 16 runs, the
+table before all that follows below it. A policy that needs more than half a second a run is named and left out, as is
+who is dropped. The finalists are judged by the rule of the atlas: 95 %
 quantile and mean of the lost reward. Policies that take zeros and ones only play bounded rewards *rounded*: each reward
 x is replaced by 1 with probability x, else by 0. Beside them stand uniform play, the best policy without privacy that
 takes less than a tenth of a second a run (it may be a finalist at epsilon 100), and the leading term of a lower bound
@@ -72,6 +73,7 @@ from experiments.advice.question import FIELDS
 from experiments.advice.service import write_naming_service, write_service
 from experiments.advice.words import changed, head, naming_page, notes
 from experiments.config.command_line import exit_on_user_error, read_command_line
+from experiments.config.folders import as_folder
 from experiments.errors import UserError
 
 GOALS = ("regret", "best_arm")
@@ -99,7 +101,7 @@ def say(line: str) -> None:
 
 def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
     """Print the answer to the goal, and write the service. Raises `UserError`."""
-    goal, runs, folder = config["goal"], config["runs"], config["service"]
+    goal, runs, folder = config["goal"], config["runs"], _new_folder(config["service"])
     if goal not in GOALS:
         raise UserError(f"goal: must be one of {', '.join(GOALS)}, got {goal}")
     if goal == "best_arm":
@@ -107,7 +109,7 @@ def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
         with contextlib.redirect_stdout(sys.stderr):  # the answer alone is the output
             naming = name_best(print, config["results_dir"], error=config["error"], **many, **fields)
         print(naming_page(naming))
-        for file in write_naming_service(naming, Path(folder)) if folder else ():
+        for file in write_naming_service(naming, folder) if folder else ():
             print(file)
         return
     if config["error"] is not None:
@@ -124,8 +126,18 @@ def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
     with contextlib.redirect_stdout(sys.stderr):
         *_, answer = [answer, *growing]
     print(*changed(answer), *notes(answer), sep="\n")
-    for file in write_service(answer, Path(folder)) if folder else ():
+    for file in write_service(answer, folder) if folder else ():
         print(file)
+
+
+def _new_folder(name: Any) -> Path | None:
+    """The folder for a service, None if none is wanted. Raises `UserError` if it is no text, or not new."""
+    if name is None:
+        return None
+    folder = as_folder(name, "service")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"service: {folder} exists already; name a new folder")
+    return folder
 
 
 if __name__ == "__main__":

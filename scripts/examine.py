@@ -20,7 +20,7 @@ from typing import Any
 from bandits.conformance import CHECKS
 from bandits.policies.base import Policy
 from experiments import intervals
-from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow
+from experiments.audit.rows import AUDIT_KEYS, DECLARED, NO_PROMISE, AuditRow
 from experiments.audit.table import AUDITS, UNLISTED, audited, cases
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
@@ -29,7 +29,7 @@ from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import ERROR, entitled
 from experiments.evidence.means import values_of_mean
-from experiments.own_code.user_code import in_words
+from experiments.own_code.user_code import in_words, is_own
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Cells
@@ -42,6 +42,7 @@ WIDTH = 120
 STEPS = 250_000  # of an audit's plays on one input, if nothing is said
 ATLAS = "atlas/bernoulli"
 KEPT, FAILED = "passed", "FAILED"
+KEPT_AT_MOST = "kept"
 COLUMNS = ("part", "what", "result", "numbers")
 
 
@@ -70,8 +71,11 @@ def conformance(policy: Policy, checks: Sequence[Callable[[Any], None]] = CHECKS
             yield Line("conformance", what, KEPT)
 
 
-def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy: str) -> Iterator[Line]:
-    """A line for each audit of the policy that the user's folders list, else for one with the parameters of `job`."""
+def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy: str, bound: str) -> Iterator[Line]:
+    """A line for each audit of the policy that the user's folders list, else for one with the parameters of `job`.
+
+    `bound` is the word for the upper bound, `KEPT_AT_MOST`, or `DECLARED` if only the user's ledger says so.
+    """
     given = {key: value for key, _, value in (text.partition("=") for text in job)}
     about = {key: command.value(job, key) for key in AUDIT_KEYS}
     named = {key: value for key, value in given.items() if key.partition(".")[0] in ("policy", "budget")}
@@ -80,37 +84,40 @@ def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy
     files = [folder / AUDITS.name for folder in command.config_dirs]
     listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
     for case in listed:
-        yield _line({**case, **settings}, audited({**case, **settings}, about, composer), about)
+        yield _line({**case, **settings}, audited({**case, **settings}, about, composer), about, bound)
     if not listed:
-        yield from _unlisted(unlisted, "runs" in given, about, composer)
+        yield from _unlisted(unlisted, "runs" in given, about, composer, bound)
 
 
-def _unlisted(case: dict[str, Any], runs_given: bool, about: dict[str, Any], composer: Composer) -> Iterator[Line]:
+def _unlisted(
+    case: dict[str, Any], runs_given: bool, about: dict[str, Any], composer: Composer, bound: str
+) -> Iterator[Line]:
     """A line of the audit with plays; one without plays if there are none, and both if the policy cannot be played."""
     played = audited(case, about, composer, math.inf if runs_given else STEPS) if int(case["runs"]) else None
     if not isinstance(played, AuditRow):
         without = {**case, "runs": 0}
-        yield _line(without, audited(without, about, composer), about)
+        yield _line(without, audited(without, about, composer), about, bound)
     if played is not None:
-        yield _line(case, played, about)
+        yield _line(case, played, about, bound)
 
 
-def _line(case: dict[str, Any], row: AuditRow | UserError, about: dict[str, Any]) -> Line:
+def _line(case: dict[str, Any], row: AuditRow | UserError, about: dict[str, Any], bound: str) -> Line:
     if isinstance(row, AuditRow):
-        return _audit(row)
+        return _audit(row, bound)
     message = str(row).removeprefix(f"audit of {case['policy']}: ").rpartition(", in {")[0]
     horizon = f", T = {case['horizon']}" if "horizon" in case else ""
     what = f"K = {case.get('arms', about['arms'])}{horizon}"
     return Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
 
 
-def _audit(row: AuditRow) -> Line:
+def _audit(row: AuditRow, bound: str) -> Line:
     word, kept, shown = row.deciding
     if row.verdict == NO_PROMISE:
         return Line("audit", "of its promise", NO_PROMISE)
     what = f"{row.level}, K = {row.arms}, T = {parameter(row.horizon)}{_plays(row.plays)}"
     promised = row.delta_claimed if word == "δ" else row.epsilon_claimed
-    numbers = f"{word} promised {digits(promised)}, kept {digits(kept)}, shown {digits(shown)}"
+    refuted = " (refuted)" if row.refuted else ""
+    numbers = f"{word} promised {digits(promised)}, {bound} {digits(kept)}{refuted}, shown {digits(shown)}"
     numbers = "; ".join(filter(None, [numbers, row.parameters, row.power]))
     return Line("audit", what, row.verdict, numbers, row.inexcusable)
 
@@ -214,9 +221,10 @@ def examined(command: CommandLine, job: list[str]) -> list[Line]:
     for instance in (request.cell.instance for request in planned.requests):
         if instance not in instances:
             raise UserError(f"instance: {instance} is not in the atlas; leave it out, or take one that is in {ATLAS}")
+    bound = DECLARED if is_own(policy) else KEPT_AT_MOST
     with Progress("checking", {"checks": len(CHECKS)}) as progress:
         lines = [progress.after(line, checks=1) for line in conformance(policy)]
-    lines += dict.fromkeys(_audits(command, composer, job, name))  # two audits that a user lists may be the same
+    lines += dict.fromkeys(_audits(command, composer, job, name, bound))  # two audits that a user lists may be the same
     print(complete([planned], runner_of([planned])))
     lines += places_in_contests(stored_cells(planned), stored)
     print("\n".join(["", heading(planned), "", examined_table(lines), "", footing(planned), ""]), flush=True)

@@ -7,20 +7,26 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+import yaml
 
 from bandits import ParameterError
 from bandits.policies.elimination import DPSE
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from bandits.policies.private_ucb import DPUCB
-from experiments import UserError, load, run
+from experiments import UserError, load, load_cells, run
 from experiments.audit.__main__ import main as audit
 from experiments.claims.forms import limits
+from experiments.config.build import convert
 from experiments.config.compose import REPOSITORY, Composer
+from experiments.config.overrides import parsed
 from experiments.config.plan import plan
-from experiments.errors import shown
+from experiments.config.yaml_files import read_yaml
+from experiments.errors import number_of_workers, shown, whole_number
+from experiments.library.running import main as running
 from experiments.status import main as status
 from experiments.store import places_of_plan
 from experiments.store.theorems import imported
+from experiments.upkeep.command import main as store
 from tests import forked
 
 SMALL = ["horizon=100", "replications=1", "plan=true"]
@@ -106,13 +112,70 @@ FILES = {
         "mine.yaml: its aliases (*NAME) stand for more than 100000 values",
     ),
     "an alias of itself": (b"a: &a [*a]\n", "mine.yaml: its aliases (*NAME) stand for more than"),
+    "a set": (b"a: !!set {b}\n", "a value of the kind set is not read in", 'mine.yaml", line 1, column 4'),
+    "a list as a key": (b"? [a]\n: 1\n", "a key must be a text in", 'mine.yaml", line 1'),
+    "no truth": (b"a: !!bool b\n", "'b' cannot be read as bool in", 'mine.yaml", line 1'),
+    "400 digits": (b"a: [1, %s]\n" % (b"9" * 400), "'99999999999999999999...' cannot be read as int", "column 8"),
+    "5000 digits": (
+        b"a: %s\n" % (b"9" * 5000),
+        "'99999999999999999999...' cannot be read as int",
+        'mine.yaml", line 1',
+    ),
+    "a deep list": (b"a: %s%s\n" % (b"[" * 1500, b"]" * 1500), "nested more than 50 deep", 'mine.yaml", line 1'),
+    "a deep list and an alias": (b"a: &b 1\nc: *b\nd: %s%s\n" % (b"[" * 1500, b"]" * 1500), "nested more than 50 deep"),
 }
 
 
-@pytest.mark.parametrize(("content", "named"), FILES.values(), ids=FILES)
+@pytest.mark.parametrize(("content", "named"), [(content, named) for content, *named in FILES.values()], ids=FILES)
 def test_absurd_files_are_refused(call, mine, content, named):
     (mine / "policy" / "mine.yaml").write_bytes(content)
-    refused(call("--config-dir", mine, *SMALL), named)
+    refused(call("--config-dir", mine, "policy=mine", *SMALL), *named)
+
+
+@pytest.mark.parametrize("key", ["on", "true", "1", "1.5", "null", "'a b'"])
+def test_a_key_is_the_text_that_stands_there(call, mine, key):
+    (mine / "policy" / "mine.yaml").write_text(f"_target_: bandits.policies.elimination.DPSE\n{key}: 2\n")
+    named = f"mine.yaml: policy.{key.strip(chr(39))}: not a parameter of bandits.policies.elimination.DPSE; known: beta"
+    refused(call("--config-dir", mine, "policy=mine", *SMALL), named)
+
+
+def test_keys_that_are_the_same_text_are_a_key_twice(tmp_path):
+    (tmp_path / "own.yaml").write_text("1: 2\n'1': 3\n")
+    with pytest.raises(yaml.YAMLError, match="found duplicate key 1"):
+        read_yaml(tmp_path / "own.yaml")
+
+
+TOO_MUCH = {
+    "400 digits": ("9" * 400, "a number has more than 308 digits"),
+    "5000 digits": ("9" * 5000, "a number has more than 308 digits"),
+    "digits in a list": (f"[0.2,-{'9_' * 400}9]", "a number has more than 308 digits"),
+    "a range": (f"range(1,{'9' * 400})", "a number has more than 308 digits"),
+    "a deep list": ("[" * 1500 + "]" * 1500, "nested more than 50 deep"),
+}
+
+
+@pytest.mark.parametrize(("value", "named"), TOO_MUCH.values(), ids=TOO_MUCH)
+def test_words_that_no_parser_reads(call, value, named):
+    for key, main in (("horizon", running), ("budget.epsilon", running), ("horizon", audit), ("horizon", store)):
+        words = ["list", f"{key}={value}"] if main is store else [f"{key}={value}"]
+        refused(call(*words, main=main), f"{key}={value[: 39 - len(key)]}...: {named}")
+
+
+def test_numbers_of_308_digits_and_longer_fractions_are_numbers():
+    for text, value in (("9" * 308, float("9" * 308)), (f"0.{'3' * 400}", 1 / 3), (f"1.5{'0' * 400}", 1.5)):
+        assert float(parsed(f"horizon={text}").value()) == value
+
+
+def test_whole_numbers_that_no_float_holds_are_no_numbers(call, monkeypatch):
+    """Those that reach a config in another way, as from the environment."""
+    huge = 10**5000
+    for check in (whole_number, number_of_workers, lambda value: convert(value, float)):
+        with pytest.raises(ValueError, match="number, got a number of more than 308 digits"):
+            check(huge)
+    monkeypatch.setenv("HUGE", "9" * 400)
+    for key in ("horizon", "budget.epsilon", "instance.arms"):
+        words = [word for word in SMALL if not word.startswith(key)]
+        refused(call("policy=ucb1", f"{key}=${{oc.env:HUGE}}", *words), f"{key}: must be", "got a number of more than")
 
 
 def test_a_few_aliases_are_fine(call, mine):
@@ -163,8 +226,12 @@ def test_run_refuses_what_only_the_shell_shows(tmp_path):
     with pytest.raises(UserError, match="plan=true: run\\(\\) simulates"):
         run("plan=true", "horizon=100", f"results_dir={tmp_path}")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UserError, match="config_dirs: must be a list"):
-        run("horizon=100", config_dirs="mine")
+    for given in ("mine", 5, None, [None]):
+        with pytest.raises(UserError, match="config_dirs: must be a list"):
+            run("horizon=100", config_dirs=given)
+    for given in ({"horizon": 10**5000}, {"workers": 10**5000}, {"horizon": [10**5000]}):
+        with pytest.raises(UserError, match="got a number of more than 308 digits"):
+            run("policy=ucb1", **given)
     with pytest.raises(UserError, match="run: must be given words"):
         run(5)
 
@@ -176,10 +243,29 @@ def test_load_refuses_wrong_types(tmp_path):
         ({"config_dirs": "mine"}, "config_dirs: must be a list"),
         ({"columns": "regret"}, "columns: must be a list"),
         ({"columns": 5}, "columns: must be a list"),
+        ({"columns": [None]}, "columns: must be a list of texts, got None in it"),
+        ({"overrides": [None]}, "overrides: must be a list of texts, got None in it"),
+        ({"config_dirs": [5]}, "config_dirs: must be a list of texts, got 5 in it"),
+        ({"overrides": ["horizon=1"], "experiment": None}, "overrides: are of the config of an experiment; name one"),
         ({"results_dir": 5}, "results_dir: must be a folder, got 5"),
+        ({"results_dir": ""}, "results_dir: must be a folder, got nothing"),
+        ({"results_dir": "a" * 3000}, "results_dir: must be a folder, got 'a{60}': File name too long"),
+        ({"results_dir": "a\0b"}, "results_dir: must be a folder, got .*null"),
     ]:
         with pytest.raises(UserError, match=named):
             load(**{"experiment": "sajed2019/fig01", **given})
+        if "experiment" not in given:
+            with pytest.raises(UserError, match=named):
+                load(**given) if "columns" in given else load_cells(**given)
+
+
+def test_columns_are_any_list_of_texts_but_an_empty_one(tmp_path):
+    run("policy=ucb1", "horizon=50", "replications=1", "runner.workers=1", results_dir=tmp_path)
+    for columns in (["t", "regret"], np.array(["t", "regret"]), (name for name in ("t", "regret"))):
+        assert list(load(results_dir=tmp_path, columns=columns).columns) == ["t", "regret"]
+    for columns in ([], np.array([])):
+        with pytest.raises(UserError, match="columns: names none; leave it out for all"):
+            load(results_dir=tmp_path, columns=columns)
 
 
 def test_the_proposed_command_runs(tmp_path):

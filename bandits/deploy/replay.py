@@ -140,8 +140,8 @@ def _review_of_sums(
     if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
     contributions = header["contributions"]
-    counted = "users" in header
-    cost = spent_by(progress.run, contributions, progress.released, False, counted)
+    closings = sum(row.kind == "release" for row in rows) if "users" in header else None
+    cost = spent_by(progress, contributions, False, closings)
     transcript = transcript_of(((row, None) for row in rows), header)
     return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
 

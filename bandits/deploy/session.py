@@ -47,9 +47,10 @@ class Session:
     from several threads.
 
     Guarantee: (`contributions` x epsilon)-differential privacy of all arms and releases, epsilon that of the policy,
-    or (`contributions`^2 x rho)-zCDP, for a user with at most `contributions` rewards, whose values change. Whether and
-    when a reward comes is public, unless `wait_always`: then every batch waits for `patience` tickets, whatever has
-    come, and even whether a user sends a reward is protected. Times of replies are not protected.
+    or (`contributions`^2 x rho)-zCDP, for a user with at most `contributions` rewards in the whole session, whose
+    values change; with a `user_key` it is that for each time that batches are closed, see `spent`. Whether and when a
+    reward comes is public, unless `wait_always`: then every batch waits for `patience` tickets, whatever has come, and
+    even whether a user sends a reward is protected. Times of replies are not protected.
 
     Attributes
     ----------
@@ -115,6 +116,7 @@ class Session:
         ]()  # of the open batch of each arm: the tickets before have rewards, for `update_arm`
         self._closed = list[int]()  # tickets whose users are to be removed from the journal
         self._users.restore(self._progress.open)
+        self._closings = self._journal.count("release") if "users" in self._header else None
         for ticket, steps in self._journal.rewards_of(self._progress.open):
             require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
             self._count(ticket, steps)
@@ -210,19 +212,19 @@ class Session:
             return True
 
     def ledger(self) -> tuple[Release, ...]:
-        """What was released, as an audit reads it: noisy sums, each moved by all rewards of one user."""
+        """What was released, as an audit reads it: noisy sums, each moved by all rewards that one user has in it."""
         with self._lock, self._journal.usable():
             return ledger_of(self._progress, self.contributions)
 
     def spent(self) -> Spent:
         """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first.
 
-        With a rho that is contributions^2 x rho, and no epsilon.
+        With a rho that is contributions^2 x rho, and no epsilon. With a `user_key` a user may come back in later
+        batches: it is as much for each time that batches were closed, and at most horizon x epsilon to the end, or
+        contributions x horizon x rho.
         """
         with self._lock, self._journal.usable():
-            progress = self._progress
-            counted = "users" in self._header
-            return spent_by(progress.run, self.contributions, progress.released, self._anchored, counted)
+            return spent_by(self._progress, self.contributions, self._anchored, self._closings)
 
     def head(self) -> str:
         """The head of the journal, with all that `select` and `close_batches` have returned: for `expect`.
@@ -261,13 +263,13 @@ class Session:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _steps(self, unit: float) -> int:
-        """A reward in steps of the grid, to the nearest; on a policy's own grid at random, with the same mean."""
-        grid, fine = self._progress.run.grid, on_grid(unit)
-        if grid == GRID:
-            return fine
-        whole, rest = divmod(fine * grid, GRID)
-        return whole + (secrets.randbelow(GRID) < rest)
+    def _steps(self, unit: float, rewards: int = 1) -> int:
+        """The sum of equal rewards in steps of the grid, to the nearest; on a policy's own grid each at random.
+
+        The mean is that of the rewards.
+        """
+        whole, rest = divmod(on_grid(unit) * self._progress.run.grid, GRID)
+        return whole * rewards + sum(secrets.randbelow(GRID) < rest for _ in range(rewards if rest else 0))
 
     def _closes(self) -> bool:
         """Whether the batches that are due are closed before the next ticket."""
@@ -286,17 +288,18 @@ class Session:
     def _release(self) -> JournalRow:
         """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
         progress = self._progress
-        grid, due = progress.run.grid, progress.run.due
+        due = progress.run.due
         body: dict[str, Any] = {"arms": list(due)}
         if not self._wait_always:
             body["missing"] = self._absent()
-        missing = round(self._missing * grid)
-        sums = [self._sums[arm] + missing * self._absent_of(arm) for arm in due]
+        sums = [self._sums[arm] + self._steps(self._missing, self._absent_of(arm)) for arm in due]
         for arm in due:
             self._closed += self._users.forget(progress.open.of(arm))
             del self._sums[arm], self._present[arm], self._places[arm]
         body["steps"] = [with_noise(total, progress.run) for total in progress.run.numbers_of(sums)]
         progress.release(body["steps"])
+        if self._closings is not None:
+            self._closings += 1
         return JournalRow("release", body)
 
 

@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from bandits.mechanisms.concentrated import rho_of_pure
+from bandits.deploy.tickets import SessionProgress
+from bandits.mechanisms.concentrated import rho_of_discrete_laplace
+from bandits.mechanisms.deployable import GRID
 from bandits.parameters import require
-from bandits.policies.batched import BatchedRun
 
 
 @dataclass(frozen=True)
@@ -13,15 +14,16 @@ class Spent:
     """What is known about one user from all that a session, or several, has released.
 
     Guarantee: if all rewards of one user change, the probability of every set of releases and arms changes by at most
-    the factor e^`epsilon`, and all that was released is `rho`-zCDP.
+    the factor e^`epsilon`, and all that was released is `rho`-zCDP. This is about every user of a session that counts
+    rewards by a `user_key`, else about users with at most `contributions` rewards in the whole session.
 
     Attributes
     ----------
     epsilon: spent so far: 0 before the first release; infinite after one with normal noise.
     most: spent at most, however long the session goes on.
-    releases: noisy numbers so far; they use disjoint rewards, so their costs do not add up.
+    releases: noisy numbers so far; each reward is in one, so that costs add up only for a user in several batches.
     words: the guarantee in a sentence.
-    rho, most_rho: the same as a rho of zCDP; of a pure epsilon what that implies.
+    rho, most_rho: the same as a rho of zCDP; of discrete Laplace noise its own, less than pure privacy implies.
     """
 
     epsilon: float
@@ -35,9 +37,6 @@ class Spent:
 NOT_KNOWN = "; if an older copy of the journal was restored, more was spent: that is not known without expect="
 
 
-AGAIN = "; no user has more in batches that are open together, and one who is in later batches spends as much again"
-
-
 def spent(
     epsilon: float,
     contributions: int,
@@ -45,25 +44,43 @@ def spent(
     outputs: str = "all arms and releases",
     anchored: bool = True,
     rho: float | None = None,
-    counted: bool = False,
+    counted: tuple[int, int] | None = None,
+    steps: int = 1,
 ) -> Spent:
     """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
     With a `rho` each is rho-zCDP, which is `contributions`^2 times as much. This is group privacy: one input becomes
     the other in `contributions` steps, each of which changes one reward. `anchored`: whether it is known that no older
-    copy of the journal was restored. `counted`: whether a session counts the rewards of each user in open batches.
+    copy of the journal was restored. `counted`, if `contributions` is of open batches alone: how many rewards of one
+    user are in releases at most, so far and to the end. Batches that are closed one after another add up (adaptive
+    composition): e rewards cost e x epsilon, and `contributions` x e x rho, since no closing has more of them.
+    `steps`: by how many one reward moves a number with discrete Laplace noise; 1 also if each reward has a message of
+    its own, whatever the noise (bandits/guarantees.md, 6.7).
     """
-    most = contributions * epsilon
-    most_rho = rho_of_pure(most) if rho is None else contributions**2 * rho
+    so_far, to_the_end = counted or (contributions if releases else 0, contributions)
+    now, most = (epsilon * rewards if rewards else 0.0 for rewards in (so_far, to_the_end))
+    of_a_reward = contributions * (rho or 0.0)
+    if rho is None:  # it is convex in the rewards, which cost the most if all are in one number
+        of_a_reward = rho_of_discrete_laplace(contributions * epsilon, contributions * steps) / contributions
+    now_rho, most_rho = of_a_reward * so_far, of_a_reward * to_the_end
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"
     words = f"{outputs} are {_in_words(most, most_rho)} for {who}"
-    words += (AGAIN if counted else "") + ("" if anchored else NOT_KNOWN)
-    return Spent(most if releases else 0.0, most, releases, words, most_rho if releases else 0.0, most_rho)
+    if counted:
+        words += f" in batches that are open together, in every batch to the end; so far {_in_words(now, now_rho)}"
+    return Spent(now, most, releases, words + ("" if anchored else NOT_KNOWN), now_rho, most_rho)
 
 
-def spent_by(run: BatchedRun, contributions: int, releases: int, anchored: bool, counted: bool = False) -> Spent:
-    """`spent` of the releases of a run."""
-    return spent(run.epsilon, contributions, releases, anchored=anchored, rho=run.rho, counted=counted)
+def spent_by(progress: SessionProgress, contributions: int, anchored: bool, closings: int | None) -> Spent:
+    """`spent` by a session that counts its users if it has `closings`: how often it closed batches, one after another.
+
+    A closing has at most `contributions` rewards of one user, and no session has more rewards than pulls.
+    """
+    run, counted = progress.run, None
+    if closings is not None:
+        counted = min(contributions * closings, progress.pulls), progress.horizon
+    steps = GRID if run.grid == GRID else 1  # other grids change from batch to batch
+    released = progress.released
+    return spent(run.epsilon, contributions, released, anchored=anchored, rho=run.rho, counted=counted, steps=steps)
 
 
 def _in_words(most: float, most_rho: float) -> str:

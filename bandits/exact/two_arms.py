@@ -7,6 +7,7 @@ ahead is named, and all other users get it. Rewards are Bernoulli.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import scipy
@@ -145,9 +146,19 @@ def _least(loss: Callable[[int], float], most: int) -> int:
 def _binomial(pulls: int, mean: float) -> tuple[FloatArray, int]:
     """The probabilities of the likely sums of so many bits, and the least of these sums.
 
-    By Bernstein's inequality sums further away together have less than 4e-20.
+    By Bernstein's inequality sums further away together have less than 4e-20. Logarithms of ratios of neighbours are
+    added up from the centre outwards: log Gamma of many pulls is not precise enough.
     """
     variance = pulls * mean * (1 - mean)
     reach = TAIL / 3 + math.sqrt((TAIL / 3) ** 2 + 2 * TAIL * variance)
     least, most = max(0, math.floor(pulls * mean - reach)), min(pulls, math.ceil(pulls * mean + reach))
-    return np.asarray(scipy.stats.binom.pmf(np.arange(least, most + 1), pulls, mean)), least
+    if mean in (0.0, 1.0):
+        return np.ones(1), pulls * int(mean)
+    centre = round(pulls * mean)
+    away = np.arange(least - centre, most - centre)
+    ahead = float(Fraction(float(mean)) * (pulls + 1) - centre - 1)
+    with np.errstate(divide="ignore"):  # a ratio may be 0
+        growth = np.log1p((ahead - away) / ((centre + away + 1) * (1 - mean)))
+    falling, rising = np.cumsum(growth[: centre - least][::-1]), np.cumsum(growth[centre - least :])
+    masses = np.exp(np.concatenate([-falling[::-1], [0.0], rising]))
+    return np.asarray(masses / masses.sum()), least

@@ -13,12 +13,12 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.race import FINALISTS, ROUNDS, Row, after, judged, play, pooled, race
 from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.config.compose import Composer
 from experiments.evidence.contests import FEWEST, Contest, error_of_each
 
-LEARNS = 0.9  # a policy whose median is above this share of uniform play learns nothing worth its name
+LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
@@ -30,8 +30,12 @@ STEP = 4  # by which the number of users grows until something learns
 
 
 def learns(asking: Question, rows: Sequence[Row]) -> bool:
-    """Whether the median run of some row loses clearly less than uniform play."""
-    return any(row.median < LEARNS * asking.uniform for row in rows)
+    """Whether the mean of some row is clearly less than what uniform play loses.
+
+    The median says nothing of a policy that keeps to one of two arms: it is small if that is the better one a little
+    more often than not.
+    """
+    return any(row.mean.high < LEARNS * asking.uniform for row in rows)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Variation:
     Attributes
     ----------
     field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
-    rows: in order of their risk; if they have fewer than `FEWEST` runs, of the mean that they lost in the first ones.
+    rows: in order of their risk; if they have fewer than `FEWEST` runs, of the mean that they lost.
     learned: of gaps with which nothing learns, see `Learned`.
     """
 
@@ -184,17 +188,19 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
         tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
         answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
         yield answer
-        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra))
+        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra, ROUNDS[-1]))
         for more in trying:  # those without privacy, which others compile meanwhile
             seconds |= more
     names = [row.contender.name for row in rows]
-    loose = _named(asking.with_budget(NEGLIGIBLE / asking.epsilon), names, composer, extra)
-    unbound, _ = race(asking, [*free, *loose], longest=QUICK, seconds=seconds)
-    answer = replace(answer, rows=rows, contest=rivals, free=next(iter(play(unbound[:1], runs)), None))
+    yardstick = _without_privacy(asking, free, names, runs, seconds, composer, extra)
+    answer = replace(answer, rows=rows, contest=rivals, free=yardstick)
     if rows and not answer.learns:
         answer = replace(answer, learned=_learned(asking, composer, extra, tell))
     yield answer
-    for varied in chain(_varied(asking, names, composer, extra, tell), _trusted(asking, composer, extra, tell)):
+    recommended = {row.contender.name for row in answer.best}
+    for varied in chain(
+        _varied(asking, names, recommended, composer, extra, tell), _trusted(asking, composer, extra, tell)
+    ):
         answer = replace(answer, variations=[*answer.variations, varied])
         yield answer
 
@@ -209,19 +215,48 @@ def _look(
 
 
 def _placed(
-    asking: Question, finalists: Sequence[Contender], runs: int, composer: Composer, extra: tuple[str, ...]
+    asking: Question,
+    finalists: Sequence[Contender],
+    runs: int,
+    composer: Composer,
+    extra: tuple[str, ...],
+    raced: int = 0,
 ) -> list[Row]:
-    """The row of each finalist, its runs shared equally by several places of the best arm."""
+    """The row of each finalist, its runs shared equally by several places of the best arm.
+
+    `raced`: how many runs of each at the first place do not count, as they have decided who the finalists are: the
+    intervals of a table hold for policies that were not chosen by the same runs.
+    """
     if not finalists:
         return []
     orders = asking.orders(PLACES)
-    names = {one.name for one in finalists}
-    placed = []
-    for order in orders:
-        there = finalists if order == orders[0] else _named(asking.in_order(order), names, composer, extra)
-        placed.append({row.contender.name: row for row in play(there, math.ceil(runs / len(orders)))})
-    error = error_of_each(len(finalists))
+    names, share, error = {one.name for one in finalists}, math.ceil(runs / len(orders)), error_of_each(len(finalists))
+    first = {row.contender.name: after(row, raced, error) for row in play(finalists, raced + share)}
+    others = (play(_named(asking.in_order(order), names, composer, extra), share) for order in orders[1:])
+    placed = [first, *({row.contender.name: row for row in rows} for rows in others)]
     return [pooled([rows[one.name] for rows in placed], orders, error) for one in finalists]
+
+
+def _without_privacy(
+    asking: Question,
+    free: Sequence[Contender],
+    names: Collection[str],
+    runs: int,
+    seconds: dict[str, float],
+    composer: Composer,
+    extra: tuple[str, ...],
+) -> Row | None:
+    """Of the best few in a race without privacy, among them the finalists at an epsilon that costs nothing, the best.
+
+    It has the least mean of all runs; a race alone may be won by luck.
+    """
+    rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
+    racers, _ = race(asking, [*free, *_named(rich, names, composer, extra)], longest=QUICK, seconds=seconds)
+    kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
+    for one in racers[:VARIED]:
+        kinds[rich if one.policy.guarantee.private else asking].append(one)
+    rows = [row for there, some in kinds.items() for row in _placed(there, some, runs, composer, extra)]
+    return min(rows, key=lambda row: row.mean.estimate, default=None)
 
 
 def _named(asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...]) -> list[Contender]:
@@ -230,9 +265,14 @@ def _named(asking: Question, names: Collection[str], composer: Composer, extra: 
 
 
 def _varied(
-    asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
+    asking: Question,
+    names: Collection[str],
+    recommended: Collection[str],
+    composer: Composer,
+    extra: tuple[str, ...],
+    tell: Callable[[str], None],
 ) -> Iterator[Variation]:
-    """The finalists at other gaps, budgets and numbers of users: the best few of them."""
+    """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended."""
     if not names:
         return
     budget = "epsilon" if asking.rho is None else "rho"
@@ -240,8 +280,10 @@ def _varied(
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
         ranged = field_ == "gap" and asking.ranged
-        best = [row.contender for row in few if ranged or row in few[:VARIED] or row.contender.law is not None]
-        there = Variation(field_, value, other, judged(play(best, runs))[0])
+        kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
+        best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
+        rows = sorted(_placed(other, best, runs, composer, extra), key=lambda row: row.lost)
+        there = Variation(field_, value, other, judged(rows)[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))
         yield there

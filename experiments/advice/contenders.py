@@ -14,6 +14,7 @@ from bandits.policies.local_halving import LDPHalving
 from experiments.advice.budgets import largest_budget
 from experiments.advice.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, noise_draws
 from experiments.advice.question import Question
+from experiments.config.build import EXCUSE
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
 
@@ -51,7 +52,8 @@ def contenders(
 ) -> tuple[list[Contender], list[Contender]]:
     """Those that promise enough, at the largest budget with which they do, and those that promise nothing.
 
-    `among`: names of policies, if not all of them are looked at.
+    A policy whose promise is known to be violated, as its YAML says, is neither. `among`: names of policies, if not all
+    of them are looked at.
     """
     names = composer.choices("policy") if among is None else sorted(among)
     private: dict[str, Contender] = {}
@@ -105,8 +107,10 @@ def _planned(
     ]
     made = {}
     for name, planned in zip(budgets, attempts(settings, composer, extra), strict=True):
-        policy = None if isinstance(planned, str) else planned.requests[0].cell.policy
-        if isinstance(policy, Policy) and not isinstance(planned, str):
+        if isinstance(planned, str) or EXCUSE in planned.requests[0].config["policy"]:
+            continue
+        policy = planned.requests[0].cell.policy
+        if isinstance(policy, Policy):
             law = None
             if name in pulls and isinstance(planned.requests[0].cell.instance, BernoulliInstance):
                 design = replace(designs[name][0], means=_seen(asking.means, name, dict(budgets[name])))

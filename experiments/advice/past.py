@@ -1,13 +1,14 @@
 """Rewards that were observed: a table of arms and rewards, as a question takes it."""
 
+import csv
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bandits.arrays import FloatArray, IntArray
 from experiments.errors import UserError
@@ -73,28 +74,53 @@ def read_past(path: Any, heavy: bool = False) -> Past:
     """The rewards in a CSV file with the columns arm and reward. Raises `UserError`, one line that names the file."""
     if not isinstance(path, str) or not path:
         raise UserError(f"data: must be the path of a CSV file, got {path}")
+    numbers: dict[str, int] = {}  # of arms, in the order of their first rows
+    codes, rewards = array("q"), array("d")  # by row: the number of its arm, and its reward
+    wanted = "above 0" if heavy else "in [0, 1]"
+    advice = "" if heavy else "; divide rewards by the largest that is possible, or add rewards=heavy"
     try:
-        table = pd.read_csv(Path(path), dtype={"arm": str})
-    except (OSError, ValueError) as error:
+        with Path(path).open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.reader(stream, strict=True)
+            header = next(reader, [])
+            arm_at, reward_at = (_place(path, header, name) for name in COLUMNS)
+            for row in filter(None, reader):  # blank lines are no rows
+                if len(row) != len(header):
+                    problem = f"needs {len(header)} values, as the first line has, got {len(row)}"
+                    raise UserError(f"data: {path}, line {reader.line_num}: {problem}")
+                arm, reward = row[arm_at], _number_of(row[reward_at])
+                if not arm or not (0 < reward <= MOST if heavy else 0 <= reward <= 1):
+                    got = " ".join(f"arm {arm or 'nothing'}, reward {row[reward_at] or 'nothing'}".split())
+                    problem = f"needs an arm and a reward {wanted}, got {got}{advice}"
+                    raise UserError(f"data: {path}, line {reader.line_num}: {problem}")
+                codes.append(numbers.setdefault(arm, len(numbers)))
+                rewards.append(reward)
+    except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"data: {path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    missing = [name for name in COLUMNS if name not in table.columns]
-    if missing:
-        raise UserError(f"data: {path} has no column {missing[0]}; it needs arm and reward")
-    rewards = pd.to_numeric(table.reward, errors="coerce")
-    bad = table.arm.isna() | ~(rewards.between(0, MOST, inclusive="right") if heavy else rewards.between(0, 1))
-    if bad.any():
-        line = int(np.flatnonzero(bad)[0])
-        reward, arm = table.reward.iloc[line], table.arm.iloc[line]
-        wanted = "above 0" if heavy else "in [0, 1]"
-        advice = "" if heavy else "; divide rewards by the largest that is possible, or add rewards=heavy"
-        raise UserError(
-            f"data: {path}, line {line + 2}: needs an arm and a reward {wanted}, got arm {arm}, reward {reward}{advice}"
-        )
-    arms = sorted(table.arm.unique())
-    every = [rewards[table.arm == arm].to_numpy(float) for arm in arms]
+    if len(numbers) < 2:
+        raise UserError(f"data: {path} must have 2 or more arms, got {len(numbers)}")
+    by_arm = np.argsort(codes, kind="stable")
+    parts = np.split(np.array(rewards)[by_arm], np.cumsum(np.bincount(codes))[:-1])
+    arms = sorted(numbers)
+    every = [parts[numbers[arm]] for arm in arms]
     laws = [_law(part) for part in every]
     deviations = tuple(float(part.std(ddof=1)) if len(part) > 1 else math.inf for part in every)
     return Past(tuple(arms), tuple(law[0] for law in laws), tuple(law[1] for law in laws), deviations, heavy)
+
+
+def _place(path: str, header: Sequence[str], name: str) -> int:
+    """The place of the one column of this name. Raises `UserError`."""
+    if header.count(name) != 1:
+        problem = "more than one column" if name in header else "no column"
+        raise UserError(f"data: {path} has {problem} {name}; it needs arm and reward, each once")
+    return header.index(name)
+
+
+def _number_of(text: str) -> float:
+    """The number that a text says, NaN if it says none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _around(centre: float, deviation: float, rewards: int, error: float) -> Interval:

@@ -21,6 +21,7 @@ from experiments.store.stored import Stored
 
 ROUNDS = (4, 16)  # runs before the last round, after each of which the worse half is dropped
 FINALISTS = 5
+COMMITTING = HalvingPolicy | KnockoutPolicy  # policies that name an arm and keep to it
 COMMITS = "it commits to one arm, and runs with a wrong one, too rare to be seen, may carry the mean"
 
 
@@ -118,6 +119,13 @@ def _too_slow(seconds: float) -> str:
     return f"about {seconds:.1g} s a run" if math.isfinite(seconds) else "its numbers overflow"
 
 
+def after(row: Row, runs: int, error: float) -> Row:
+    """The row without its first `runs` runs, for which it may have been chosen; its intervals miss by `error`."""
+    rows = {name: values[runs:] for name, values in row.stored.rows.items()}
+    stored = Stored(rows, {}, row.stored.cell)
+    return Row(row.contender, stored, _standing(row.contender, stored, error))
+
+
 def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -> Row:
     """One row of the runs of the same policy on the same arms in several orders.
 
@@ -140,7 +148,7 @@ def _standing(one: Contender, stored: Stored, error: float) -> Standing:
     """
     seen = standing(stored, error)
     if one.law is None:
-        unseen = isinstance(one.policy, HalvingPolicy | KnockoutPolicy) and _on_best(stored) == 1
+        unseen = isinstance(one.policy, COMMITTING) and _on_best(stored) == 1
         return replace(seen, doubt=COMMITS) if unseen else seen
     quantiles = {at: exactly(one.law.quantile(at)) for at in seen.quantiles}
     return replace(seen, mean=one.law.mean, quantiles=quantiles, doubt="")

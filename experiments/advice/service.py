@@ -13,13 +13,11 @@ from bandits.deploy import Server, Session
 from bandits.deploy.spending import NOT_KNOWN, Spent
 from bandits.guarantees import Guarantee, Scope
 from bandits.policies.base import Policy
-from bandits.policies.halving import HalvingPolicy
-from bandits.policies.knockout import KnockoutPolicy
 from bandits.policies.local_ucb import LDPUCBL
-from experiments.advice.answer import Answer
+from experiments.advice.answer import Answer, learns
 from experiments.advice.naming import Naming
 from experiments.advice.question import Question
-from experiments.advice.race import Row
+from experiments.advice.race import COMMITTING, Row
 from experiments.errors import UserError
 from experiments.store.whole_files import put
 
@@ -37,7 +35,7 @@ WIDTH = 100  # of the lines of the README
 
 
 def write_service(answer: Answer, folder: Path) -> list[Path]:
-    """Write the service of the first policy in the answer that can be deployed; returns its files.
+    """Write the service of the first policy in the answer that learns and can be deployed; returns its files.
 
     That is one of the recommended, else one of the table. For a range of gaps it is the policy whose worst 95 %
     quantile over the range is the least, with what it loses at that gap. Raises `UserError` if there is none, or if a
@@ -47,7 +45,8 @@ def write_service(answer: Answer, folder: Path) -> list[Path]:
         raise UserError("service: nothing learns in this case, so that nothing was written")
     ranked = [*answer.best, *(row for row in answer.rows if row not in answer.best)]
     places = answer.over_range or [(answer.asking, row) for row in ranked]
-    promises = ((asking, row, promise(row.contender.policy, asking)) for asking, row in places)
+    learning = ((asking, row) for asking, row in places if learns(asking, [row]))
+    promises = ((asking, row, promise(row.contender.policy, asking)) for asking, row in learning)
     asking, row, most = next((one for one in promises if one[-1]), (answer.asking, None, None))
     if row is None or most is None:
         raise UserError(f"service: {UNSERVED.get(asking.trust, 'no policy of the table can be deployed so')}; {SEE}")
@@ -60,8 +59,7 @@ def write_naming_service(naming: Naming, folder: Path) -> list[Path]:
     Returns its files. Two more of a session; twice as many of a server, which gives out a ticket anew if its
     message does not come. Raises `UserError` if it cannot be deployed, or if a file exists.
     """
-    fixed = HalvingPolicy | KnockoutPolicy
-    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, fixed))
+    row, policy = next((row, row.policy) for row in naming.rows if isinstance(row.policy, COMMITTING))
     deciding, local = naming.asking.users, policy.guarantee.scope is Scope.LOCAL
     asking = replace(naming.asking, users=2 * deciding if local else deciding + 2)
     expected = f"{row.label} names a wrong arm in {100 * row.wrong.estimate:.3g} % of simulated runs, at most in"
@@ -116,13 +114,13 @@ def promise(policy: Policy, asking: Question) -> Spent | None:
         return None
     with made:
         most = made.spent()
-    return most if kept(most, asking).implies(wanted(asking)) else None
+    return most if kept_by(most, asking).implies(wanted(asking)) else None
 
 
-def kept(most: Spent, asking: Question) -> Guarantee:
+def kept_by(most: Spent, asking: Question) -> Guarantee:
     """The guarantee about one user of a session that spends at most this."""
     if math.isfinite(most.most):
-        return Guarantee(most.most)
+        return Guarantee(most.most, rho=most.most_rho)
     return Guarantee.concentrated(most.most_rho, asking.epsilon)
 
 
@@ -172,7 +170,9 @@ def _text(policy: Policy, asking: Question, most: Spent) -> dict[str, Any]:
     """What the placeholders of the README stand for."""
     local = policy.guarantee.scope is Scope.LOCAL
     words = most.words.removesuffix(NOT_KNOWN)  # the README says what a restored copy does
-    if math.isinf(most.most) and asking.rho is None:
+    if asking.rho is not None and math.isfinite(most.most):
+        words += f", and {most.most_rho:.4g}-zCDP"
+    elif asking.rho is None and math.isinf(most.most):
         words += f", which implies ({asking.epsilon:g}, {asking.delta:g})-differential privacy"
     if local:
         notice = (
@@ -181,8 +181,10 @@ def _text(policy: Policy, asking: Question, most: Spent) -> dict[str, Any]:
         secret = f"`{JOURNAL}` holds messages, nothing secret; `client.py` runs on the devices of users."
         unused = "`tickets` less `reports` in `/state`: users whose devices sent nothing."
     else:
-        notice = "Your answer is used in sums alone, to which random noise is added. Whatever others find in what they"
-        notice += f" can see {_likely(most, asking)}"
+        notice = (
+            "Your answer is used in sums alone, to which random noise is added. Whatever others find in what is shown"
+        )
+        notice += f" or published {_likely(most, asking)} Whether and when you answer is not hidden."
         secret = f"`{JOURNAL}` holds rewards as they came: encrypt the disk, and decide who else reads it."
         unused = "`tickets` less `pulls` in `/state`: users from whom nothing is learned, as a batch waits for rewards."
         unused += " Set `patience` to about as many tickets as are given out while a reward is on its way."

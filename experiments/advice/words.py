@@ -3,11 +3,11 @@
 import textwrap
 from collections.abc import Iterator
 
-from experiments.advice.answer import Answer, Learned, Variation
+from experiments.advice.answer import Answer, Learned, Variation, learns
 from experiments.advice.fixed_budget import Namer
 from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
-from experiments.advice.race import Row
+from experiments.advice.race import COMMITTING, Row
 from experiments.evidence.contests import FEWEST
 from experiments.text_table import text_table
 
@@ -62,13 +62,17 @@ def sentence(answer: Answer) -> str:
     high = first.standing.high
     text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
     if first.contender.law is not None:
-        text += " How many explore is the best number for the gaps that were given: with smaller ones it may name the"
-        text += " wrong arm, and lose more than uniform play."
+        text += " How many explore is the best number for the gaps that were given."
+    if isinstance(first.contender.policy, COMMITTING):
+        text += (
+            " It keeps to the arm that it names: with smaller gaps that may be a wrong one, and it may lose more than"
+        )
+        text += " uniform play."
     if others:
         names = ", ".join(row.label for row in others)
         text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
     typical = next((row for row in answer.rows if row.standing == answer.contest.typical), first)
-    if typical not in answer.best:
+    if typical not in answer.best and learns(answer.asking, [typical]):
         text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but 5 % of its runs lose"
         text += f" {typical.standing.high:,.0f} or more."
     return text
@@ -107,16 +111,18 @@ def changed(answer: Answer) -> Iterator[str]:
         first = one.rows[0]
         uniform = f"uniform play {one.asking.uniform:,.0f}"
         if one.field == "gap" and one.learned is not None:
-            yield f"  gaps x {one.value:.3g}: {typical(one)}. {from_users(one.learned)}"
+            yield f"  gaps x {one.value:.3g}: {least(one)}. {from_users(one.learned)}"
         elif one.field == "gap":
-            named = {row.label for row in answer.best}
-            shown = [first, *(row for row in one.rows[1:] if row.contender.law is not None and row.label in named)]
-            high = "; ".join(f"{row.label}, 95 % quantile {row.standing.high:,.0f}" for row in shown)
+            named = {row.contender.name for row in answer.best}
+            shown = [first, *(row for row in one.rows[1:] if row.contender.name in named)]
+            high = "; ".join(
+                f"{row.label}, mean {lost(row)[0]}, 95 % quantile {row.standing.high:,.0f}" for row in shown
+            )
             yield f"  gaps x {one.value:.3g}: {high}; {uniform}"
         elif one.field == "trust" and one.learns:
             yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
         else:
-            yield f"  {one.field} {_value(one)}: {typical(one)}"
+            yield f"  {one.field} {_value(one)}: {least(one)}"
 
 
 def _value(one: Variation) -> str:
@@ -129,17 +135,19 @@ def from_users(learned: Learned) -> str:
     """From how many users on something learns, if that is known."""
     if learned.first is None:
         return f"Up to {learned.most:,} users, the most that were tried, nothing does"
-    row = min(learned.first.rows, key=lambda row: row.median)
+    row = min(learned.first.rows, key=lambda row: row.mean.high)
     return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
 
 
-def typical(one: Variation) -> str:
-    """The policy of the least median there, what it loses, and how often it finds the best arm."""
-    row = min(one.rows, key=lambda row: row.median)
+def least(one: Variation) -> str:
+    """The policy that risks least there, what it loses, and how often it finds the best arm."""
+    uniform, row = f"uniform play {one.asking.uniform:,.0f}", one.rows[0]
     if not one.learns:
-        return f"nothing learns; uniform play {one.asking.uniform:,.0f}"
-    best = f"best arm pulled most in {100 * row.on_best:.0f} % of {row.runs} runs"
-    return f"{row.label}, median {row.median:,.0f}, {best}; uniform play {one.asking.uniform:,.0f}"
+        few = row.runs < FEWEST and row.contender.law is None
+        return f"{f'{row.runs} runs do not show that anything' if few else 'nothing'} learns; {uniform}"
+    exact = row.contender.law is not None
+    best = f"best arm pulled most in {100 * row.on_best:.0f} % {'(exact)' if exact else f'of {row.runs} runs'}"
+    return f"{row.label}, mean {lost(row)[0]}, median {row.median:,.0f}, {best}; {uniform}"
 
 
 def page(answer: Answer) -> str:

@@ -7,7 +7,8 @@ The level is what the policy promises if none is given.
 `epsilon_kept`, the upper bound, relies on the `ledger` and the laws that a class declares. For the policies of this
 repository tests compare both with the code. For a class of your own the verdict is only *declared* until you add
 `runs`: the class is then played that often on each of two inputs that differ in one reward, and `epsilon_shown` is a
-lower bound on what the code spends, wrong with probability at most `failure`. The two inputs are chosen by separate
+lower bound on what the code spends, wrong with probability at most `failure`; where it is larger, what was declared is
+*refuted*. The two inputs are chosen by separate
 plays, half as many: one reward of any arm at any step changes, the others are low, high or mixed. A class that makes a
 generator with the same seed in every play is refused. Half of `failure` goes to bets that are valid at every number of
 runs (betting.py), half to an event that is chosen on one half of the runs and counted on
@@ -46,10 +47,13 @@ and 8 times as many steps are tried. Smaller faults may go unseen; `power` says 
 that its noise is missing. For a policy of this repository it means that of its exact bounds, and of the plays if there
 are `runs`. Where no fault could be planted, `power` says so and why, and *kept* is that of the exact bounds. Stopping
 rules cannot be played.
+
+The exit code is 1 if a promise of a class is violated and the YAML of its policy does not say why, under `_excuse_`.
 """
 
 import dataclasses
 import math
+import sys
 
 from omegaconf import OmegaConf
 
@@ -62,6 +66,10 @@ from experiments.errors import UserError
 def row_as_text(row: AuditRow) -> str:
     """A row as text, a line for each column that is not empty."""
     values = {name: value for name, value in dataclasses.asdict(row).items() if not _silent(value)}
+    if row.refuted:
+        word, kept, _ = row.deciding
+        values["delta_kept" if word == "δ" else "epsilon_kept"] = f"{_shown(kept)} (declared, and refuted)"
+        del values["slack"]
     return "\n".join(f"{name:16} {_shown(value)}" for name, value in values.items())
 
 
@@ -76,6 +84,7 @@ def _shown(value: object) -> str:
 def main() -> None:
     """Entry point of `python -m experiments.audit`."""
     command = read_command_line("audit")
+    violated = False
     for job in command.jobs:
         about = OmegaConf.create({key: command.value(job, key) for key in AUDIT_KEYS})
         row = audit(without(job, AUDIT_KEYS), about, command.composer, command.workers)
@@ -86,6 +95,9 @@ def main() -> None:
             )
         print(row_as_text(row), flush=True)
         print()
+        violated = violated or row.inexcusable
+    if violated:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

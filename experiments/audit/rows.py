@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
 from bandits.audit.audits import PROMISED, Level, cost_at
-from bandits.audit.costs import NOTHING, AuditVerdict, Bounds, PrivacyCost
+from bandits.audit.costs import NOTHING, ROUNDING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
 from bandits.audit.transcripts import Convention
@@ -103,6 +103,12 @@ class AuditRow:
         if self.delta_claimed > 0 and self.level != Level.EVENT:
             return "δ", self.delta_kept, self.delta_shown
         return "ε", self.epsilon_kept, self.epsilon_shown
+
+    @property
+    def refuted(self) -> bool:
+        """Whether more is shown than the upper bound, which is then none: a ledger that does not fit its code."""
+        _, kept, shown = self.deciding
+        return shown > kept * (1 + ROUNDING) + self.error
 
     @cached_property
     def columns(self) -> dict[str, Any]:

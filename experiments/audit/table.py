@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 from bandits import ParameterError
 from experiments.audit.rows import AUDIT_KEYS, AuditRow, audit, with_verdicts
 from experiments.config.compose import CONF, REPOSITORY, Composer
+from experiments.config.yaml_files import read_yaml
 from experiments.errors import UserError, nearest
 from experiments.store.results_file import CHECKSUM, checksum
 from experiments.store.stored import matches
@@ -47,7 +48,7 @@ def cases(path: Path) -> list[dict[str, Any]]:
 
 def _sweeps(path: Path) -> list[dict[str, Any]]:
     try:
-        read = yaml.load(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+        read = read_yaml(path)
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(read, list) or not all(isinstance(sweep, dict) and "policy" in sweep for sweep in read):

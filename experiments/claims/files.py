@@ -183,7 +183,7 @@ def _claim(entry: _Entry, paper: str) -> Claim:
     described = {key: value for key, value in entry.keys.items() if key in about}
     keys = {key: value for key, value in entry.keys.items() if key not in about}
     test, variants = keys.pop("test", None), keys.pop("variants", {})
-    if test not in FORMS:
+    if not isinstance(test, str) or test not in FORMS:
         raise entry.error("test", "missing" if test is None else f"{test} is unknown; {nearest(str(test), FORMS)}")
     if not isinstance(variants, dict) or not all(isinstance(variant, dict) for variant in variants.values()):
         raise entry.error("variants", "must be a mapping of names to the keys that differ")
@@ -193,7 +193,7 @@ def _claim(entry: _Entry, paper: str) -> Claim:
             problem = "a variant may not change what is claimed, only where it is tested; write a claim of its own"
             raise entry.error(f"variants.{name}.{key}", problem)
     beside = {*about, "test", "variants"}
-    main = described.get("main", "")
+    main = str(described.get("main", ""))
     if main in variants:
         raise entry.error("main", f"{main} is the name of a variant as well")
     forms = {

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import inspect
 import sys
 import types
 import typing
@@ -15,9 +16,9 @@ import yaml
 from bandits import ParameterError
 from bandits.environments.gap_profiles import GapProfile
 from bandits.learner import Environment
-from experiments.config.compose import Keys, followed_reference, node_at, resolved
+from experiments.config.compose import REFERENCE, Keys, followed_reference, node_at, resolved
 from experiments.config.yaml_files import read_yaml
-from experiments.errors import UserError, nearest, shown, truth, whole_number
+from experiments.errors import UserError, is_number, nearest, shown, truth, whole_number
 from experiments.own_code.user_code import blamed, in_words, refusal
 
 Built = TypeVar("Built")
@@ -44,7 +45,10 @@ def build_resolved(keys: Keys, group: str, given: Keys, files: Mapping[str, Path
         if name not in fields:
             target = given["_target_"]
             raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
-    types_of = _types_of(cls)
+    try:
+        types_of = _types_of(cls)
+    except Exception as error:  # an annotation of a user's class may be any text
+        raise UserError(f"{file}: {given['_target_']}: {_without_type(cls)}") from error
     values = {}
     for name, field in fields.items():
         if name in places and _is_part(types_of[name]):
@@ -106,9 +110,10 @@ def _has_mapping(value: Any) -> bool:
 
 def _places(node: Keys, group: str) -> dict[str, str]:
     """The full key of every parameter in `node`: of a reference the key it comes from, as budget.epsilon."""
+    refers = {name: REFERENCE.fullmatch(value) if isinstance(value, str) else None for name, value in node.items()}
     return {
-        name: value[2:-1] if isinstance(value, str) and value.startswith("${") else f"{group}.{name}"
-        for name, value in node.items()
+        name: f"{group}.{name}" if refer is None or refer[1] else refer[2]
+        for name, refer in refers.items()
         if name not in ABOUT
     }
 
@@ -162,8 +167,21 @@ def read(
 
 @lru_cache(maxsize=2**10)
 def _types_of(cls: Any) -> dict[str, Any]:
-    """The type of each field of a class."""
+    """The type of each field of a class. Raises what its annotations raise when they are evaluated."""
     return typing.get_type_hints(cls)
+
+
+def _without_type(cls: type[Any]) -> str:
+    """Which field of a class has an annotation that cannot be evaluated, and why."""
+    for base in cls.__mro__:
+        for name, annotation in inspect.get_annotations(base).items():
+            alone = type(base.__name__, (), {"__annotations__": {name: annotation}, "__module__": base.__module__})
+            try:
+                typing.get_type_hints(alone)
+            except Exception as error:
+                advice = "; import it without `if TYPE_CHECKING`" if isinstance(error, NameError) else ""
+                return f"the type of {name}: {type(error).__name__}: {error}{advice}"
+    return "the types of its fields cannot be evaluated"
 
 
 def convert(value: Any, to: Any) -> Any:
@@ -195,7 +213,7 @@ def convert(value: Any, to: Any) -> Any:
     if to is int:
         return whole_number(value)
     if to is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             raise ValueError(f"a number, got {shown(value)}")
         return float(value)
     if to is str and not isinstance(value, str):

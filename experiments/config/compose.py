@@ -411,7 +411,7 @@ def _require_readable(file: Path) -> None:
         return
     try:
         count = _values(yaml.compose(text), {})
-    except yaml.YAMLError:  # reported when the file is read
+    except (yaml.YAMLError, RecursionError):  # reported when the file is read
         return
     if count > MOST:
         raise UserError(f"{file}: its aliases (*NAME) stand for more than {MOST} values")

@@ -23,10 +23,20 @@ def folder(config: DictConfig, key: str) -> Path:
 
 
 def as_folder(name: Any, key: str) -> Path:
-    """The folder of a `name` that `key` gives. Raises `UserError` if it is no text."""
+    """The folder of a `name` that `key` gives. Raises `UserError` if it is no text, or no name that a folder may have.
+
+    The folder need not exist.
+    """
     if not isinstance(name, str) or not name.strip():
         given = "" if name is None else str(name).strip()
         raise UserError(f"{key}: must be a folder, got {given or 'nothing'}")
+    try:
+        Path(name).stat()
+    except (FileNotFoundError, NotADirectoryError):  # made later, or refused where it is needed
+        pass
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{key}: must be a folder, got {name[:60]!r}: {problem}") from None
     return Path(name)
 
 

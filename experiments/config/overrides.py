@@ -1,5 +1,6 @@
 """Overrides as they are typed in the shell: read in Hydra's grammar, chosen by their keys, and put in quotes."""
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from hydra.errors import HydraException
 from hydra.version import VersionBase
 from packaging.version import Version
 
+from experiments.config.yaml_files import DEEPEST
 from experiments.errors import UserError
 
 PARTS = ("instance", "profile", "policy", "budget")  # groups that a cell is made of
 GROUPS = (*PARTS, "runner", "experiment")
 SEARCH_PATH = "hydra.searchpath"
+TOO_LARGE = re.compile(r"(?<![\d.])[1-9](_?\d){308}")  # a float has at most 308 digits before its point
 OF_ENVIRONMENT = re.compile(r"(?!\w+_dir=)[^=]+=\$\{oc\.env:[^{}]*\}")
 _HYDRA = RLock()
 
@@ -41,6 +44,7 @@ def version_base() -> Iterator[None]:
 @cache
 def parsed(text: str) -> Override:
     """One override in Hydra's grammar. Raises `UserError` for one that is wrong or not supported."""
+    _require_moderate(text)
     if OF_ENVIRONMENT.fullmatch(text):  # a number there is meant as a number, not as a text
         key, _, value = text.partition("=")
         text = f"{key}={quoted(f'${{oc.decode:{value}}}')}"
@@ -65,6 +69,15 @@ def parsed(text: str) -> Override:
     if key in GROUPS:
         _check_choice(item)
     return item
+
+
+def _require_moderate(text: str) -> None:
+    """Raise `UserError` for numbers and lists that would end Hydra's parser, or what reads them, with a traceback."""
+    depths = itertools.accumulate((letter in "[{(") - (letter in ")}]") for letter in text)
+    problem = "a number has more than 308 digits" if TOO_LARGE.search(text) else ""
+    problem = f"nested more than {DEEPEST} deep" if max(depths, default=0) > DEEPEST else problem
+    if problem:
+        raise UserError(f"{text[:40]}...: {problem}")
 
 
 def _in_quotes(text: str) -> Override | None:

@@ -8,7 +8,7 @@ import math
 from abc import ABC
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Environment, Learner
 from experiments.cells import TABLES
 from experiments.cells.base import parts_of
-from experiments.errors import UserError, shown
+from experiments.errors import UserError, is_number, shown
 from experiments.own_code.built_in import require_own_name
 from experiments.own_code.user_code import in_words, is_built_in, is_own
 
@@ -54,8 +54,7 @@ def require_possible_budget(budget: Mapping[str, Any], policy: Learner[Any]) -> 
         ("rho", math.ulp(0.0), math.inf, "above 0, or null"),
     ):
         value = budget[key]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and least <= value <= most) and not (value is None and key != "epsilon"):
+        if not (is_number(value) and least <= value <= most) and not (value is None and key != "epsilon"):
             raise UserError(f"budget.{key}: must be a number {limits}, got {shown(value)}")
     for key in ("delta", "rho"):
         if budget[key] and not hasattr(policy, key) and policy.guarantee.private:
@@ -80,13 +79,19 @@ def _require_own_columns(part: Any, group: str, file: Path) -> None:
 
 
 def _require_guarantee(policy: Learner[Any], file: Path) -> None:
-    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`; that of a user's class may not be."""
+    """Raise `UserError` unless the guarantee of a policy is a `Guarantee`, the same whenever a policy like it is made.
+
+    That of a user's class may not be.
+    """
     try:
         promised: Any = policy.guarantee
+        again: Any = dataclasses.replace(cast(Any, policy)).guarantee if is_own(policy) else promised
     except Exception as error:  # a user's property may raise anything
         raise UserError(f"{file}: guarantee of {policy.name}: {in_words(error)}") from error
     if not isinstance(promised, Guarantee):
         raise UserError(f"{file}: guarantee of {policy.name}: must be a bandits.Guarantee, got {promised}")
+    if again != promised:
+        raise UserError(f"{file}: guarantee of {policy.name}: changes: {promised}, then {again}")
 
 
 def _require_revision(part: Environment | Learner[Any], file: Path) -> None:

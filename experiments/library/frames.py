@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from bandits.arrays import IntArray
 from experiments.cells import KINDS, TABLES
 from experiments.config.compose import Composer
-from experiments.config.folders import RESULTS, RUNS
+from experiments.config.folders import RESULTS, RUNS, as_folder
 from experiments.config.plan import Plan, plan
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError, list_of_texts, nearest
 from experiments.store import CODE, Store, places_of_plan
 from experiments.store.place import Copy, Place, columns_of, filtered, require_stored, trusted_footer, trusted_in_turn
 from experiments.store.stored import Replications, matches
@@ -67,10 +67,14 @@ def load(
     filters: column=value or column=[values]; numbers match to 12 digits.
 
     Raises `UserError` for an unknown table, column or filter, a value that no stored cell has (with the nearest stored
-    ones), a damaged file, or an experiment that is not completely stored (with the command that completes it).
-    If each value is stored, but no cell has all of them, the table is empty. Runs that are stored twice, with other
-    checkpoints, are given once.
+    ones), a damaged file, an experiment that is not completely stored (with the command that completes it), or
+    overrides without an experiment. If each value is stored, but no cell has all of them, the table is empty. Runs that
+    are stored twice, with other checkpoints, are given once.
     """
+    if columns is not None:
+        columns = list_of_texts(columns, "columns")
+        if not columns:
+            raise UserError("columns: names none; leave it out for all")
     return _load(table, _wanted(experiment, overrides, results_dir, config_dirs), filters, columns)
 
 
@@ -143,8 +147,6 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
     """A table of the `wanted` cells."""
-    if columns is not None:
-        _require_lists(columns=columns)
     rows, of_rows = Rows(table, wanted, filters), TABLES[table].columns
     for name in columns or ():
         if name not in rows.names:
@@ -332,28 +334,23 @@ def _wanted(
     experiment: str | None, overrides: Sequence[str], results_dir: Path | str | None, config_dirs: Iterable[Path | str]
 ) -> Wanted:
     """All stored cells, or those of experiments, with the replications that these ask for."""
-    _require_lists(overrides=overrides, config_dirs=config_dirs)
+    overrides = list_of_texts(overrides, "overrides")
+    config_dirs = list_of_texts(config_dirs, "config_dirs", str | Path)
     if experiment is not None and not isinstance(experiment, str):
         raise UserError(f"experiment: must be a name, as 'sajed2019/fig01', got {experiment!r}")
-    if results_dir is not None and not isinstance(results_dir, str | Path):
-        raise UserError(f"results_dir: must be a folder, got {results_dir!r}")
-    if results_dir is not None and not Path(results_dir).is_dir():
-        raise UserError(f"results_dir={results_dir}: no such folder")
+    results = None
+    if results_dir is not None:
+        results = as_folder(str(results_dir) if isinstance(results_dir, Path) else results_dir, "results_dir")
+        if not results.is_dir():
+            raise UserError(f"results_dir={results}: no such folder")
+    if experiment is None and overrides:
+        raise UserError("overrides: are of the config of an experiment; name one, or filter by column=value")
     if experiment is None:
-        store = Store(RUNS, RESULTS) if results_dir is None else Store(Path(results_dir))
+        store = Store(RUNS, RESULTS) if results is None else Store(results)
         return Wanted(store.look().sound(), {})
     composer = Composer(config_dirs)
     plans = [plan([[f"+experiment={name}", *overrides]], composer)[0] for name in composer.experiments(experiment)]
-    return _wanted_of(
-        planned if results_dir is None else replace(planned, results=Path(results_dir)) for planned in plans
-    )
-
-
-def _require_lists(**given: Any) -> None:
-    """Raise `UserError` for a text where a list of texts is expected: it would be taken as a list of letters."""
-    for name, value in given.items():
-        if isinstance(value, str | Path) or not isinstance(value, Iterable):
-            raise UserError(f"{name}: must be a list, got {value!r}; write {name}=[{str(value)!r}]")
+    return _wanted_of(planned if results is None else replace(planned, results=results) for planned in plans)
 
 
 def _wanted_of(plans: Iterable[Plan]) -> Wanted:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.config.command_line import jobs_of, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.overrides import GROUPS, quoted
-from experiments.errors import UserError, flag
+from experiments.errors import UserError, flag, is_number, list_of_texts, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,11 +63,9 @@ def run(
     for word in words:
         if not isinstance(word, str):
             raise UserError(f"run: must be given words, as 'policy=dp_se', got {word!r}")
-    if isinstance(config_dirs, str | Path):
-        raise UserError(f"config_dirs: must be a list, got {config_dirs!r}; write config_dirs=[{str(config_dirs)!r}]")
-    composer = Composer(config_dirs)
+    composer = Composer(list_of_texts(config_dirs, "config_dirs", str | Path))
     words = (*words, *(_word(key, value) for key, value in values.items()))
-    all_words = words if workers is None else (*words, f"runner.workers={workers}")
+    all_words = words if workers is None else (*words, _word("runner.workers", workers))
     plans = plan(jobs_of(all_words, several=True, composer=composer), composer)
     if any(flag(planned.config, "plan") for planned in plans):
         raise UserError("plan=true: run() simulates; in the shell it shows what would be run")
@@ -91,8 +89,8 @@ def _text(key: str, value: Any) -> str:
     value = value.tolist() if hasattr(value, "tolist") else value
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
-    if isinstance(value, int | float):
+    if is_number(value):
         return repr(value)
     if not isinstance(value, str | Path):
-        raise UserError(f"{key}: must be a text, a number, true or false, or a list of these, got {value!r}")
+        raise UserError(f"{key}: must be a text, a number, true or false, or a list of these, got {shown(value)}")
     return str(value) if key in GROUPS else quoted(str(value))

@@ -39,6 +39,7 @@ is **kept**, for every pair of inputs that differ in one reward, and at least wh
 - A promise is *kept* if the loss is at most that, *tight* if both numbers equal it, *violated* if more is shown, and
   else *undecided*. *Not promised*: a policy promises single decisions, and this is the whole sequence. *No verdict*:
   nothing depends on rewards up to this horizon, or the audit would not have seen that the noise is missing.
+- For a class of your own, *kept* is what its ledger declares, and *refuted* where more is shown.
 - *Slack* is what the class promises divided by what is kept: with 2 half of the budget is not used.
 - *Level* is what an observer sees. *Release*: the numbers that a policy computes with noise. *Value*: perturbed values,
   bounded in the proofs of Wang and Zhu, but not covered by their promise. *Decision*: one arm, with the history fixed
@@ -155,11 +156,11 @@ def entries(row: AuditRow) -> Entries:
         _claimed(row.paper_epsilon, row.paper_delta),
         _claimed(row.epsilon_claimed, row.delta_claimed),
         bounds,
-        _number(kept),
+        "refuted" if row.refuted else _number(kept),
         _number(shown),
         row.paper_verdict,
         row.verdict,
-        _number(row.slack),
+        _number(math.nan if row.refuted else row.slack),
         row.witness,
     ]
 

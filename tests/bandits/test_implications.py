@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -384,6 +385,25 @@ def test_what_laplace_noise_promises():
     assert Guarantee(1.0).implies(promised.quoted)
     concentrated = Guarantee.concentrated(0.1, 1.0)
     assert concentrated.quoted == concentrated
+
+
+def test_a_guarantee_keeps_floats_and_words_of_its_own():
+    kept = Guarantee(np.float32(0.5), 0, "local", "the losses of one step changed", rho=Fraction(1, 10))
+    assert kept == Guarantee(0.5, 0.0, Scope.LOCAL, Neighbours.ONE_LOSS_VECTOR, rho=0.1)
+    assert {type(value) for value in (kept.epsilon, kept.delta, kept.rho)} == {float}
+    assert (kept.scope, kept.neighbours) == (Scope.LOCAL, Neighbours.ONE_LOSS_VECTOR)
+    assert isinstance(kept.scope, Scope)
+
+
+@pytest.mark.parametrize("value", [True, np.True_, "1", None, np.array([1.0]), 1j, 10**400, math.nan], ids=type)
+def test_a_guarantee_that_is_no_number_is_refused(value):
+    for name, others in (("epsilon", {}), ("delta", {"epsilon": 1.0}), ("rho", {"epsilon": 1.0})):
+        if (name, value) != ("rho", None):
+            with pytest.raises(ParameterError, match=f"{name}: must be a"):
+                Guarantee(**others | {name: value})
+    for name in ("scope", "neighbours"):
+        with pytest.raises(ParameterError, match=f"{name}: must be one of"):
+            Guarantee(1.0, **{name: None if name == "scope" else "nobody"})
 
 
 def test_what_a_guarantee_with_a_rho_refuses():

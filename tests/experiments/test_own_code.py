@@ -114,6 +114,16 @@ AT_PLANNING = {
     "raises when made": ({"body": "def __post_init__(self): self.x"}, "AttributeError"),
     "has no guarantee": ({"guarantee": "return 1 / 0"}, "ZeroDivisionError: division by zero ("),
     "has a wrong guarantee": ({"guarantee": "return None"}, "must be a bandits.Guarantee, got None"),
+    "promises no number": ({"guarantee": "return Guarantee(True)"}, "epsilon: must be a number, got True"),
+    "promises what changes": (
+        {"guarantee": "return Guarantee(KEPT.setdefault(len(KEPT), len(KEPT) + 1.0))"},
+        "guarantee of mine: changes: Guarantee(epsilon=1.0",
+    ),
+    "promises what is drawn once": (
+        {"body": "def __post_init__(self): object.__setattr__(self, 'drawn', RNG.random())"}
+        | {"guarantee": "return Guarantee(self.drawn)"},
+        "guarantee of mine: changes: Guarantee(epsilon=",
+    ),
     "exits in check": ({"check": "raise SystemExit"}, "it ends the program"),
     "raises in check": ({"check": "raise KeyError('a\\n\\nb')"}, "KeyError"),
     "has the name of ours": ({"name": "dp_se"}, "has the name dp_se of bandits.policies.elimination.DPSE; give it"),
@@ -121,6 +131,11 @@ AT_PLANNING = {
     "has a wrong name": ({"name": "../evil"}, "is not a name"),
     "caveats raise": ({"body": "def caveats(self, instance, horizon): raise ValueError('no')"}, "ValueError: no"),
     "a parameter no file can keep": ({"body": "extra: object = np.array([1])"}, "mine.yaml"),
+    "a type that is not there": (
+        {"body": "weights: 'Sequence[float]' = ()"},
+        "mine_policy.Mine: the type of weights: NameError: name 'Sequence' is not defined; import it",
+    ),
+    "a type that is none": ({"body": "extra: 'list[' = 1"}, "mine_policy.Mine: the type of extra: SyntaxError: "),
 } | {
     f"a parameter called {name}": ({"body": f"{name}: float = 0.5"}, f"policy.{name}: is a column of every table")
     for name in ("t", "scope", "horizon", "regret", "arms", "code")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bandits.policies.private_ucb import DPUCB
+from experiments.audit.table import stored_audits
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
@@ -147,7 +148,7 @@ def test_a_policy_that_breaks_its_promise(tmp_path):
     process = examined(tmp_path, runs=0)
     assert process.returncode == 1
     assert re.search(r"conformance +keeps its guarantee +FAILED +the guarantee is violated", process.stdout)
-    assert re.search(r"audit .* undecided +ε promised 1, kept 2, shown ", process.stdout)
+    assert re.search(r"audit .* undecided +ε promised 1, declared 2, shown ", process.stdout)
 
 
 @pytest.mark.slow
@@ -179,14 +180,23 @@ def rows_of_audits(monkeypatch, answers, runs_given=False, runs=20_000):
         return answers["played" if case["runs"] else "alone"]
 
     monkeypatch.setattr(examine, "audited", audited)
-    monkeypatch.setattr(examine, "_audit", lambda row: Line("audit", row.word, "kept"))
+    monkeypatch.setattr(examine, "_audit", lambda row, bound: Line("audit", row.word, "kept"))
     case = {"policy": "mine", "arms": 2, "runs": runs}
-    return [line.what for line in examine._unlisted(case, runs_given, {"runs": 0, "arms": 2}, None)], plays
+    return [line.what for line in examine._unlisted(case, runs_given, {"runs": 0, "arms": 2}, None, "declared")], plays
 
 
 class Row(examine.AuditRow):
     def __init__(self, word):
         self.__dict__.update(word=word)
+
+
+def test_a_declared_bound_is_refuted_where_more_is_shown():
+    row = next(one for one in stored_audits() if (one.policy, one.level, one.arms) == ("dp_ucb", "release", 2))
+    assert examine._audit(row, "kept").numbers.startswith("ε promised 1, kept 0.5, shown 0.5")
+    broken = replace(row, epsilon_kept=1.0, epsilon_shown=2.24, verdict="violated")
+    assert examine._audit(broken, "declared").numbers.startswith("ε promised 1, declared 1 (refuted), shown 2.24")
+    close = replace(row, epsilon_kept=1.0, epsilon_shown=1 + 1e-12, verdict="tight")
+    assert examine._audit(close, "declared").numbers.startswith("ε promised 1, declared 1, shown 1")
 
 
 def test_one_audit_says_all_if_the_policy_can_be_played(monkeypatch):

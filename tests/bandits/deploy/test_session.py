@@ -220,6 +220,18 @@ def test_rewards_are_rounded_at_random_on_a_grid_of_the_policy(noise, failure):
         assert [opened._steps(unit) for unit in (0.0, 0.5, 1.0)] == [0, 1, 2]
 
 
+def test_a_missing_reward_is_rounded_as_any_other(noise, failure):
+    """DistDPSE(0.5) begins with a grid of 1: of two missing rewards of 0.49 each is 1 with probability 0.49."""
+    made, sums = noise(), []
+    for _ in range(300):
+        with Session(DistDPSE(0.5), 2, 100, UNIT, ":memory:", patience=0, missing=0.49) as opened:
+            assert opened._progress.run.grid == 1
+            opened.select(5)
+            sums += made.sums[-2:]
+    assert set(sums) == {0, 1, 2}
+    assert stats.binomtest(sum(sums), 1200, 0.49).pvalue > failure
+
+
 def test_elimination_ends_with_pulls_whose_rewards_are_not_kept(noise):
     made = noise()
     with Session(QUICK, 2, 2000, UNIT, ":memory:") as opened:
@@ -282,7 +294,7 @@ def test_what_is_spent(noise):
 
 
 def test_what_is_spent_of_a_rho(noise, tmp_path):
-    """Three rewards of one user: 9 rho. Pure epsilon 2 has 2 tanh 1 beside it; an epsilon is never known of zCDP."""
+    """Three rewards of one user: 9 rho. The noise of epsilon 2 has 1 + e^-2; an epsilon is never known of zCDP."""
     noise()
     path = tmp_path / "journal"
     with Session(ZCDPKLUCB(0.02), 2, 9, UNIT, path, contributions=3, patience=0) as opened:
@@ -299,9 +311,17 @@ def test_what_is_spent_of_a_rho(noise, tmp_path):
     assert (reviewed.spent.rho, len(reviewed.ledger)) == (found.rho, 3)
     with Session(AdaPUCB(2.0), 2, 9, UNIT, ":memory:") as fresh:
         both = on_same_users(found, fresh.spent())
-        assert (both.rho, both.most_rho) == (found.rho, pytest.approx(0.18 + 2 * math.tanh(1)))
-        assert on_disjoint_users(found, fresh.spent()).most_rho == pytest.approx(2 * math.tanh(1))
-        assert "together are 1.70319-zCDP" in both.words
+        assert (both.rho, both.most_rho) == (found.rho, pytest.approx(1.18 + math.exp(-2)))
+        assert on_disjoint_users(found, fresh.spent()).most_rho == pytest.approx(1 + math.exp(-2))
+        assert "together are 1.31534-zCDP" in both.words
+
+
+def test_the_rho_of_laplace_noise_is_that_of_all_rewards_in_one_sum():
+    """Three rewards at epsilon 1/2: 1/2 + e^-1.5. On a grid of the policy's own one step a reward is known, no more."""
+    with Session(AdaPUCB(0.5), 2, 9, UNIT, ":memory:", contributions=3) as opened:
+        assert opened.spent().most_rho == pytest.approx(0.5 + math.exp(-1.5))
+    with Session(DistDPSE(0.5), 2, 9, UNIT, ":memory:", contributions=3) as opened:
+        assert opened.spent().most_rho == pytest.approx(rho_of_discrete_laplace(1.5, 3))
 
 
 def test_a_run_that_costs_more_rho_than_is_promised_is_refused(noise, monkeypatch):

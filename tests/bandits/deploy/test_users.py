@@ -1,14 +1,17 @@
 """Rewards of a user are counted in open batches, by a hash that goes with them; rewards by the name of an arm."""
 
 import hashlib
+import math
 import sqlite3
 from contextlib import closing
 
 import pytest
 
 from bandits import ParameterError
-from bandits.deploy import JournalError, Outcome, Server, Session
+from bandits.deploy import JournalError, Outcome, Server, Session, on_same_users
 from bandits.deploy.replay import review
+from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB
+from bandits.policies.halving import DPHalving
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.local_halving import LDPHalving
@@ -60,9 +63,49 @@ def test_a_user_counts_as_often_as_is_promised_until_the_batch_is_released(tmp_p
         assert expected not in [user for _, user in users_in_memory(session)]
         fresh = until_batch(session, 2)
         assert session.update(fresh[0].number, 1.0, "alice") is Outcome.COUNTED
-        assert "one who is in later batches spends as much again" in session.spent().words
+        assert "with at most 2 rewards in batches that are open together" in session.spent().words
     assert "alice" not in path.read_bytes().decode("latin1")
-    assert review(path).spent.most == 2.0
+    assert review(path).spent.most == 1000.0  # a reward in each pull
+
+
+def visits(path, policy, horizon, contributions=1, arms=2):
+    """Every reward is of the same user, and batches close at once; the rewards that counted, and what is spent."""
+    counted = 0
+    with Session(
+        policy, arms, horizon, (0.0, 1.0), path, contributions=contributions, patience=0, user_key=KEY
+    ) as session:
+        while session.state()["pulls"] < horizon:
+            (ticket,) = session.select()
+            counted += session.update(ticket.number, 1.0, "alice") is Outcome.COUNTED
+        session.close_batches()
+        return counted, session.spent(), session.state()["releases"], session.would_exceed(horizon - 0.5)
+
+
+def test_a_user_who_comes_back_in_every_batch_is_counted_in_each(tmp_path):
+    """DP-KLUCB releases one arm a time; DP-Halving four and then two at once, and the user has one reward in each."""
+    path = tmp_path / "klucb"
+    counted, spent, releases, exceeds = visits(path, DPKLUCB(1.0), 200)
+    assert counted - 1 <= releases == spent.epsilon <= counted  # the last batch may be open
+    assert (spent.most, exceeds) == (200.0, True)
+    assert spent.rho == pytest.approx(releases * math.exp(-1))
+    assert spent.most_rho == pytest.approx(200 * math.exp(-1))
+    assert f"so far {releases}-differentially private" in spent.words
+    with Session(DPKLUCB(1.0), 2, 200, (0.0, 1.0), path, patience=0, user_key=KEY) as again:
+        assert again.spent() == spent
+        assert on_same_users(again.spent(), again.spent()).epsilon == 2 * spent.epsilon
+    assert review(path).spent == spent
+    counted, spent, releases, _ = visits(tmp_path / "halving", DPHalving(1.0, 100), 100, arms=4)
+    assert (counted, releases, spent.epsilon) == (2, 4 + 2, 2.0)
+
+
+def test_a_user_has_no_more_rewards_than_pulls(tmp_path):
+    """Three pulls by hand: no more than 3 rewards of a user, which cost 2 x 3 x rho if 2 may be in one batch."""
+    _, spent, releases, _ = visits(tmp_path / "journal", ZCDPKLUCB(0.02), 3, contributions=2)
+    assert releases == 3
+    assert spent.rho == pytest.approx(2 * 3 * 0.02)
+    assert spent.most_rho == pytest.approx(2 * 3 * 0.02)
+    with opened(tmp_path / "once") as session:
+        assert (session.spent().epsilon, session.spent().rho) == (0.0, 0.0)
 
 
 def users_in_memory(session):
@@ -113,7 +156,7 @@ def test_users_are_given_with_a_key_and_only_then(tmp_path):
         with pytest.raises(ParameterError, match="user: must be left out"):
             session.update(ticket.number, 1.0, "alice")
         assert session.update(ticket.number, 1.0) is Outcome.COUNTED
-        assert "later batches" not in session.spent().words
+        assert "open together" not in session.spent().words
     assert "users" not in review(tmp_path / "without").header
 
 

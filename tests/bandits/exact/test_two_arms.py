@@ -42,6 +42,35 @@ def test_all_pairs_of_sums(means, pulls):
         assert design.wrong(pulls) == pytest.approx((pairs * behind).sum(), rel=1e-10, abs=1e-14)
 
 
+def precisely(pulls, mean):
+    """The least of the likely sums, and the probabilities from it on, by ratios of 64 bits."""
+    mean, centre, reach = np.longdouble(mean), round(pulls * mean), round(12 * math.sqrt(pulls))
+    away = np.arange(reach, dtype=np.longdouble)
+    rising = np.cumprod((pulls - centre - away) / (centre + away + 1) * (mean / (1 - mean)))
+    falling = np.cumprod((centre - away) / (pulls - centre + away + 1) * ((1 - mean) / mean))
+    masses = np.concatenate([falling[::-1], [np.longdouble(1)], rising])
+    return centre - reach, masses / masses.sum()
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no longer than double")
+@pytest.mark.parametrize("pulls", [10**4, 10**8, 10**10])
+@pytest.mark.parametrize("mean", [0.5, 0.3])
+def test_many_pulls_lose_no_digits(pulls, mean):
+    """Without noise the worse arm is named if its sum is larger, and half of the time if it is the same."""
+    means = (mean, mean - 0.3 / math.sqrt(pulls))
+    (least, better), (low, worse) = (precisely(pulls, one) for one in means)
+    above = np.cumsum(worse[::-1])[::-1] - worse / 2
+    place = np.arange(len(better)) + least - low
+    beaten = np.where(place < len(worse), above[np.minimum(place, len(worse) - 1)], 0)
+    assert abs(TwoArms(means).wrong(pulls) - float(better @ beaten)) < 2e-15
+
+
+@pytest.mark.parametrize("mean", [1e-320, 1e-12, 1 - 2**-53, np.float32(0.25)])
+def test_sums_that_are_nearly_sure(mean):
+    """By hand: a coin decides if the one bit of the better arm is 0."""
+    assert TwoArms((mean, 0.0)).wrong(1) == pytest.approx((1 - mean) / 2, rel=1e-15)
+
+
 def test_many_users_are_nearly_normal():
     """5 x 10^8 users an arm: the difference is 5,000 +- 4,400 beside noise of 1,414."""
     design = TwoArms((0.02001, 0.02), epsilon=0.001)

@@ -13,13 +13,13 @@ from bandits.policies.distributed import DistRDPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
-from experiments.advice.answer import Answer, Learned, Variation, advise
+from experiments.advice.answer import Answer, Learned, Variation, advise, learns
 from experiments.advice.budgets import largest_budget
 from experiments.advice.contenders import contenders
 from experiments.advice.past import read_past
 from experiments.advice.question import question
 from experiments.advice.race import Row, judged, pooled
-from experiments.advice.words import case, changed, from_users, lost, page, sentence, unbound
+from experiments.advice.words import case, changed, from_users, least, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.evidence.contests import contest, standing
@@ -140,8 +140,7 @@ def row(name, regret, policy=None):
     rows["pulls"][75:, 1 - best] = 1500
     stored = Stored(rows, {}, cell)
     named = SimpleNamespace(name=name, label=name, rounded=False, policy=UCB1(), law=None)
-    numbers = standing(stored, 0.01)
-    return race.Row(named, stored, numbers.__class__(**{**vars(numbers), "key": name}))
+    return race.Row(named, stored, replace(standing(stored, 0.01), key=name))
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +170,83 @@ def test_the_sentence_names_the_recommended_policy_and_what_it_risks(one):
     assert "100 runs do not separate it from b" in sentence(Answer(asking, rows, rivals, []))
 
 
+def coin(name, wrong, policy):
+    """A row of 100 runs that lose 800 if the `wrong` arm is kept, which is in so many, else nothing."""
+    made = row(name, 0, policy)
+    made.stored.rows["regret"][:, 0] = np.where(np.arange(100) < wrong, 800.0, 0.0)
+    return race.Row(made.contender, made.stored, replace(standing(made.stored, 0.01), key=name))
+
+
+def test_a_coin_learns_nothing(one):
+    """Who keeps to one of two arms, in 48 % of runs to the wrong one, has a median of 0 and loses as uniform play."""
+    assert coin("a", 48, one).median == 0
+    assert not learns(question(**CASE), [coin("a", 48, one)])
+    assert learns(question(**CASE), [coin("a", 30, one)])
+
+
+def test_a_coin_is_not_named_as_typical(one):
+    asking = question(**CASE)
+    for wrong, named in ((48, False), (30, True)):
+        rows, rivals = judged([row("a", 100, one), coin("b", wrong, one)])
+        assert ("b loses less in a typical run, 0," in sentence(Answer(asking, rows, rivals, []))) == named
+
+
+def test_few_runs_do_not_show_that_nothing_learns(one):
+    few = coin("a", 48, one)
+    few.stored.rows.update({name: values[:20] for name, values in few.stored.rows.items()})
+    assert least(Variation("users", 2000, question(**CASE), [few])).startswith(
+        "20 runs do not show that anything learns"
+    )
+    assert least(Variation("users", 2000, question(**CASE), [coin("a", 48, one)])).startswith("nothing learns")
+
+
+def test_what_is_recommended_is_shown_at_other_gaps(one):
+    asking = question(**CASE)
+    rows, rivals = judged([row("a", 10, one), row("b", 200, one)])
+    there = Variation("gap", 0.5, asking.with_gaps(0.5), judged([row("a", 90, one), row("b", 20, one)])[0])
+    assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
+        "  gaps x 0.5: b, mean 20 ± 0, 95 % quantile 21; a, mean 90 ± 0, 95 % quantile 91; uniform play 200"
+    ]
+
+
+def test_who_keeps_to_an_arm_is_warned_of_with_three_arms_too():
+    asking = question(arms=3, rate=0.3, gap=0.2, users=1000, epsilon=2)
+    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_halving", "dp_klucb"))[0]}
+
+    def said(name):
+        kept = row(name, 10, made[name])
+        rows, rivals = judged([race.Row(made[name], kept.stored, kept.standing)])
+        return sentence(Answer(asking, rows, rivals, []))
+
+    assert "It keeps to the arm that it names" in said("dp_halving")
+    assert "It keeps" not in said("dp_klucb")
+
+
+def test_who_is_known_to_break_a_promise_is_no_contender():
+    private, free = contenders(question(**CASE), Composer(), (), ("dp_ncb", "dp_ncb_code"))
+    assert [one.name for one in private] == ["dp_ncb"]
+    assert not free
+
+
+def test_the_best_without_privacy_has_the_least_mean_of_all_runs(one, monkeypatch):
+    """The race may be won by luck; and a finalist at epsilon 100 is played at that epsilon."""
+    asking, played = question(**CASE), []
+    monkeypatch.setattr(answer, "_named", lambda *_: [one])
+    monkeypatch.setattr(answer, "race", lambda _, racers, **__: (racers, []))
+
+    def placed(there, some, *_):
+        played.append((there.epsilon, len(some)))
+        return [row(str(there.epsilon), 50 if there is asking else 40, one)] if some else []
+
+    monkeypatch.setattr(answer, "_placed", placed)
+    (free, *_) = contenders(asking, Composer(), (), ("ucb1",))[1]
+    best = answer._without_privacy(asking, [free], ["a"], 100, {}, Composer(), ())
+    assert played == [(1.0, 1), (100.0, 1)]
+    assert (best.label, best.lost) == ("100.0", 40.5)
+
+
 def test_nothing_learns(one):
-    """A median of 361 is above .9 times uniform play, 360."""
+    """A mean of 361 is above .9 times uniform play, 360."""
     rows, rivals = judged([row("a", 360.6, one)])
     assert sentence(Answer(question(**CASE), rows, rivals, [])).startswith("Nothing learns here")
     rows, rivals = judged([row("a", 359, one)])
@@ -222,11 +296,18 @@ def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys)
     assert {"KLUCB-CF", "TS-CF"} <= names
     (mine,) = [item for item in found.rows if item.label == "KLUCB-CF"]
     assert mine.runs == 60  # 30 with the best arm in each of two places
-    words = ["policy=klucb_cf", "budget.epsilon=1.0", "horizon=2000", "replications=30", "recorded=1"]
+    words = ["policy=klucb_cf", "budget.epsilon=1.0", "horizon=2000", "recorded=1"]
     words += ["instance=bernoulli", f"results_dir={tmp_path}/again"]
-    rows = [run(*words, f"instance.means={means}", workers=1) for means in ("[0.5,0.9]", "[0.9,0.5]")]
-    assert mine.mean.estimate == pytest.approx(np.mean([one.regret.mean() for one in rows]))
-    assert len({tuple(one.regret) for one in rows}) == 2
+    places = zip(asking.orders(4), (16, 0), strict=True)  # the race at the first place does not count
+    rows = [
+        run(
+            *words, f"instance.means={list(asking.in_order(order).means)}", f"replications={raced + 30}", workers=1
+        ).regret.to_numpy()[raced:]
+        for order, raced in places
+    ]
+    assert mine.mean.estimate == pytest.approx(np.mean(rows))
+    assert len({tuple(regret) for regret in rows}) == 2
+    assert found.free.runs == 60
     capsys.readouterr()
     again = call(
         *["means=[0.9,0.5]", "users=2000", "epsilon=1", "trust=local", "runs=59", f"results_dir={tmp_path}/runs"],
@@ -345,8 +426,16 @@ def test_many_values_are_grouped_and_keep_their_mean(csv):
         ("arm,reward\na,1\nb,2\n", "line 3: needs an arm and a reward in [0, 1], got arm b, reward 2"),
         ("arm,reward\na,1\nb,much\nb,2\n", "line 3: "),
         ("arm,reward\na,1\n,1\n", "line 3: "),
-        ("", "cannot be read as CSV"),
-        ("arm,reward\na,1\n", "data: must have 2 to"),
+        ("", "past.csv has no column arm"),
+        ('arm,reward\na,"1\n', "past.csv cannot be read as CSV: unexpected end of data"),
+        ("arm,reward\na,1\n", "past.csv must have 2 or more arms, got 1"),
+        ("arm,reward,reward\na,1,0\nb,0,1\n", "past.csv has more than one column reward"),
+        ("arm,reward\nold,1,0\nnew,0,1\n", "line 2: needs 2 values, as the first line has, got 3"),
+        ("arm,reward\na,1\nb,0,\n", "line 3: needs 2 values"),
+        ("arm,reward\na,1\nb\n", "line 3: needs 2 values, as the first line has, got 1"),
+        ("arm,reward\n\na,1\n\nb,2\n", "line 5: needs an arm"),
+        ('arm,reward\n"a\nb",1\nb,\n', "line 4: needs an arm and a reward in [0, 1], got arm b, reward nothing"),
+        ('arm,reward\na,1\n"b\nc",2\n', "line 4: needs an arm and a reward in [0, 1], got arm b c, reward 2"),
         ("arm,reward\na,1\nb,1\n", "data: one arm must be the best by 2e-09, two have about the mean 1"),
     ],
 )
@@ -354,6 +443,11 @@ def test_wrong_files_are_one_line_that_names_the_line(csv, text, words):
     with pytest.raises(UserError, match=r"^data: [^\n]+$") as error:
         question(data=csv(text), users=2000, epsilon=1)
     assert words in str(error.value)
+
+
+def test_any_text_names_an_arm(csv):
+    past = read_past(csv("\ufeffarm,reward\nNone,1\nNA,0\n1,1\n\n1.0,0\nNA,1\n"))
+    assert (past.names, past.means) == (("1", "1.0", "NA", "None"), (1, 0, 0.5, 1))
 
 
 def test_the_page_of_observed_rewards_names_arms_and_warns(csv, one):
@@ -365,7 +459,10 @@ def test_the_page_of_observed_rewards_names_arms_and_warns(csv, one):
     assert "left 0.3 (0.0" in text
     assert "is not private for the people in the data" in " ".join(text.split())
     assert "each has epsilon 0.5." in text
-    assert "  users 8,000: a, median 100, best arm pulled most in 75 % of 100 runs; uniform play 400\n" in text
+    assert (
+        "  users 8,000: a, mean 100 ± 0, median 100, best arm pulled most in 75 % of 100 runs; uniform play 400\n"
+        in text
+    )
     assert text.endswith("  trust central: a, 95 % quantile 101")
 
 
@@ -422,7 +519,9 @@ def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
         answer, "play", lambda racers, runs: [row("a", 195, one)]
     )  # uniform play is 200 at half the gap
     monkeypatch.setattr(answer, "_learned", lambda there, *_: among.append((there.uniform, _[-1])) or "sought")
-    gaps = [there for there in answer._varied(asking, ["a"], Composer(), (), lambda _: None) if there.field == "gap"]
+    gaps = [
+        there for there in answer._varied(asking, ["a"], [], Composer(), (), lambda _: None) if there.field == "gap"
+    ]
     assert [there.learned for there in gaps] == ["sought", None]
     assert among == [(pytest.approx(200), ["a"])]
 

@@ -27,6 +27,9 @@ from tests.experiments.advice.test_advice import CASE, row
 pytest.importorskip("opendp")
 
 
+HIDDEN = "Whether and when you answer is not hidden."
+
+
 def answer(name, regret=100, **fields):
     """An answer whose only row is of this policy."""
     asking = question(**{key: value for key, value in (CASE | fields).items() if value is not None})
@@ -89,6 +92,22 @@ def test_the_service_that_names_an_arm_passes_its_own_test(trust, made, tickets,
     assert f"({made}(epsilon=1.0, explored=300" in (folder / "service.py").read_text()
 
 
+@pytest.mark.parametrize("goal", command.GOALS)
+def test_an_impossible_folder_is_refused_before_anything_is_simulated(goal, tmp_path, call, monkeypatch):
+    for simulation in ("growing_answer", "name_best"):
+        monkeypatch.setattr(command, simulation, lambda *_, **__: pytest.fail("simulated"))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    words = [f"goal={goal}", "means=[0.2,0.5]", "users=300", "epsilon=1", f"results_dir={tmp_path}/runs"]
+    for given in ("5", "true", "false", "[a]", "''"):
+        outcome = call(*words, f"service={given}", main=command.main)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith("error: advise: service: must be a folder, got")
+    for folder in (tmp_path / "full", tmp_path / "full" / "file"):
+        outcome = call(*words, f"service={folder}", main=command.main)
+        assert outcome.err == f"error: advise: service: {folder} exists already; name a new folder\n"
+
+
 def noticed(folder):
     """The promise and the notice of a written README."""
     text = (folder / "README.md").read_text()
@@ -108,14 +127,15 @@ def test_a_service_with_normal_noise_notices_a_delta(fields, factor, apart, tmp_
     write_service(answer("zcdp_klucb", **fields), tmp_path / "service")
     promised, notice = noticed(tmp_path / "service")
     assert f"at most {factor:.3g} times as likely" in notice
-    assert notice.endswith(f"but for a probability of {apart}.")
+    assert notice.endswith(f"but for a probability of {apart}. {HIDDEN}")
     assert "-zCDP for one user with one reward" in promised
     assert promised.endswith("(0.5, 1e-05)-differential privacy.") == ("delta" in fields)
 
 
 def test_what_is_noticed_is_about_all_rewards_of_a_user(tmp_path):
     write_service(answer("dp_klucb", contributions=3), tmp_path / "service")
-    assert noticed(tmp_path / "service")[1].endswith("2.72 times as likely with your answers as with any others.")
+    said = f"2.72 times as likely with your answers as with any others. {HIDDEN}"
+    assert noticed(tmp_path / "service")[1].endswith(said)
 
 
 @pytest.mark.parametrize("many", [1, 4])
@@ -194,6 +214,27 @@ def test_a_service_that_cannot_start_is_a_line_and_makes_no_journal(tmp_path):
             assert (service.returncode, out, err.count("\n")) == (2, "", 1), err
             assert err.startswith("python service.py PORT [JOURNAL]: ")
     assert {file.name for file in folder.iterdir()} == {"README.md", "service.py", "try_service.py", "used"}
+
+
+def test_a_question_about_a_rho_is_answered_with_one(tmp_path):
+    """Of discrete Laplace noise: 1/5 + e^-.2 - 1 = .018731; less than pure privacy implies, .2 tanh .1 = .0199."""
+    asking = question(means=[0.2, 0.5], users=1000, rho=0.0188)
+    assert service.promise(DPKLUCB(0.2), asking).most_rho == pytest.approx(0.2 + math.exp(-0.2) - 1)
+    assert service.promise(DPKLUCB(0.202), asking) is None
+    write_service(answer("dp_klucb", epsilon=None, rho=0.02), tmp_path / "service")
+    promised, _ = noticed(tmp_path / "service")
+    assert promised.endswith("-differentially private for one user with one reward, and 0.02-zCDP.")
+
+
+def test_who_learns_nothing_is_not_written(tmp_path):
+    """The recommended policy loses about as much as uniform play, 400; the next one in the table is written."""
+    asking = question(**CASE)
+    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_imed", "dp_klucb"))[0]}
+    rows = [row(name, lost, made[name]) for name, lost in (("dp_imed", 390), ("dp_klucb", 200))]
+    judged_rows, _ = judged([Row(made[one.standing.key], one.stored, one.standing) for one in rows])
+    first = judged([one for one in judged_rows if one.contender.name == "dp_imed"])[1]
+    write_service(Answer(asking, judged_rows, first, []), tmp_path / "service")
+    assert "DPKLUCB(" in (tmp_path / "service" / "service.py").read_text()
 
 
 @pytest.mark.slow

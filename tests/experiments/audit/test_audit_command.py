@@ -33,7 +33,8 @@ def shell(monkeypatch, capsys):
         try:
             command.exit_on_user_error(command.main)
         except SystemExit as ended:
-            return ended.code, capsys.readouterr().err
+            outcome = capsys.readouterr()
+            return ended.code, outcome.err or outcome.out
         return 0, capsys.readouterr().out
 
     return run
@@ -84,8 +85,11 @@ def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell,
     asked = ["policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=1", "level=transcript", "arms=2"]
     code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000", "runner.workers=1")
     shown = float(re.search(r"epsilon_shown +(\S+)", out)[1])
-    assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (0, expected, expected == "violated")
-    assert float(re.search(r"epsilon_kept +(\S+)", out)[1]) == 1  # as declared
+    broken = expected == "violated"
+    assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (int(broken), expected, broken)
+    said = re.search(r"epsilon_kept +(.+)", out)[1]
+    assert said == ("1 (declared, and refuted)" if broken else "1")
+    assert ("\nslack " in out) is not broken
 
 
 def test_the_command_prints_a_row(shell):
@@ -226,6 +230,15 @@ def test_a_violated_promise_needs_an_excuse(own):
     assert "overspends" in page
 
 
+@pytest.mark.parametrize(("reason", "expected"), [(None, 1), ("known", 0)])
+def test_one_audit_of_a_violated_promise_ends_with_1_after_all_output(own, shell, tmp_path, reason, expected):
+    own(reason)
+    asked = ["-m", "policy=overspends,dp_se", "level=release", "arms=2", "horizon=9"]
+    code, out = shell("--config-dir", str(tmp_path), *asked)
+    assert code == expected
+    assert re.findall(r"^verdict +(.*)$", out, re.MULTILINE) == ["violated", "tight"]
+
+
 def test_a_violated_promise_with_an_excuse_is_reported(own):
     code, outcome, page = own("known, and kept for comparison")
     assert (code, outcome.err) == (0, "")
@@ -250,6 +263,9 @@ def test_user_policies_that_no_file_lists_are_played(tmp_path):
     assert [case["horizon"] for case in table.cases_of(tmp_path)] == [3, 4]
     (tmp_path / "audits.yaml").write_text("policy: mine\n")
     with pytest.raises(UserError, match=r"audits.yaml: must be a list"):
+        table.cases_of(tmp_path)
+    (tmp_path / "audits.yaml").write_text(f"- {{policy: mine, horizon: {'9' * 400}}}\n")
+    with pytest.raises(UserError, match=r"audits.yaml: cannot be read: '9+\.\.\.' cannot be read as int in .*line 1"):
         table.cases_of(tmp_path)
 
 

@@ -246,6 +246,9 @@ RATIO = {
 }
 MALFORMED = [
     ({"test": "ratios"}, ["test", "ratios", "ratio"]),
+    ({"test": ["a"]}, ["test", "['a'] is unknown"]),
+    ({"test": {"a": "b"}}, ["test", "is unknown"]),
+    ({"main": ["a"], "variants": {"other": {}}}, ["main", "a text"]),
     ({"at_leest": 1}, ["at_leest", "at_least"]),
     ({"outcome": "holds"}, ["outcome", "unknown"]),
     ({"at_least": "much"}, ["at_least", "a number"]),
