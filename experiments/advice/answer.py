@@ -337,7 +337,8 @@ def _learned(
 def _bound(asking: Question) -> float | None:
     """The leading term of the least regret of the promise as users grow; None if no theorem is about it."""
     promise = asking.promise
-    if asking.rewards != "clicks" or promise.delta or asking.rho is not None or not 0 < max(asking.means) < 1:
+    inside = 0 < max(asking.means) < 1 and (asking.trust == "local" or min(asking.means) > 0)
+    if asking.rewards != "clicks" or promise.delta or asking.rho is not None or not inside:
         return None
     bound = local_bernoulli_asymptote if asking.trust == "local" else lower_bound_line
     line = float(bound(np.array(asking.means), promise.epsilon, asking.users)) if asking.trust != "shuffle" else None

@@ -319,6 +319,12 @@ def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys)
     assert "A first look: 16 runs of each are too few" in again.err
 
 
+def test_no_theorem_bounds_an_arm_that_never_pays():
+    for trust, bounded in (("central", False), ("distributed", False), ("shuffle", False), ("local", True)):
+        assert (answer._bound(question(means=[0, 0.5], users=1000, epsilon=1, trust=trust)) is not None) == bounded
+    assert answer._bound(question(**CASE)) > 0
+
+
 def test_places_of_the_best_arm():
     asking = question(**CLICKS)
     orders = asking.orders(4)
