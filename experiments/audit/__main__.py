@@ -8,11 +8,10 @@ The level is what the policy promises if none is given.
 repository tests compare both with the code. For a class of your own the verdict is only *declared* until you add
 `runs`: the class is then played that often on each of two inputs that differ in one reward, and `epsilon_shown` is a
 lower bound on what the code spends, wrong with probability at most `failure`; where it is larger, what was declared is
-*refuted*. The two inputs are chosen by separate
-plays, half as many: one reward of any arm at any step changes, the others are low, high or mixed. A class that makes a
-generator with the same seed in every play is refused. Half of `failure` goes to bets that are valid at every number of
-runs (betting.py), half to an event that is chosen on one half of the runs and counted on
-the other; the larger bound is used. The numbers do not depend on `runner.workers`.
+*refuted*. The two inputs are chosen by separate plays, half as many: one reward of any arm at any step changes, the
+others are low, high or mixed. A class that makes a generator with the same seed in every play is refused. Half of
+`failure` goes to bets that are valid at every number of runs (betting.py), half to an event that is chosen on one half
+of the runs and counted on the other; the larger bound is used. The numbers do not depend on `runner.workers`.
 
 Without `horizon=` the horizon is the least that was tried, up to 20,000 steps, at which arms depend on rewards.
 
