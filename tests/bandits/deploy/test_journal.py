@@ -93,7 +93,7 @@ def test_damage_is_told_with_file_and_row(path, statement, said):
     [
         ("pull", {"arms": [[0, 1000]]}, "does not fit the policy"),
         ("pull", {"arms": [[7, 1]]}, "does not fit the policy: \\(7, 1\\) is no pair of one of 2 arms"),
-        ("release", {"arms": [0], "steps": [1], "missing": 0}, "does not fit the policy"),
+        ("release", {"arms": [0], "steps": [1], "missing": 0}, r"does not fit the policy: arms \[0\] are released, "),
         ("wait", {"arms": [[1, 1]]}, "does not fit the policy"),
         ("nonsense", {}, "does not fit the policy"),
     ],
