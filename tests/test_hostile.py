@@ -140,9 +140,15 @@ def test_a_key_is_the_text_that_stands_there(call, mine, key):
 
 
 def test_keys_that_are_the_same_text_are_a_key_twice(tmp_path):
-    (tmp_path / "own.yaml").write_text("1: 2\n'1': 3\n")
-    with pytest.raises(yaml.YAMLError, match="found duplicate key 1"):
+    (tmp_path / "own.yaml").write_text("on: 2\n'on': 3\n")
+    with pytest.raises(yaml.YAMLError, match="found duplicate key on"):
         read_yaml(tmp_path / "own.yaml")
+
+
+def test_a_key_that_is_a_number_stays_one(tmp_path):
+    """As in claims, where what is expected stands beside the value of a parameter."""
+    (tmp_path / "own.yaml").write_text("expected: {0.5: 3, 1: 2}\n")
+    assert read_yaml(tmp_path / "own.yaml") == {"expected": {0.5: 3, 1: 2}}
 
 
 TOO_MUCH = {

@@ -44,7 +44,7 @@ def build_resolved(keys: Keys, group: str, given: Keys, files: Mapping[str, Path
     for name in places:
         if name not in fields:
             target = given["_target_"]
-            raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(name, fields)}")
+            raise UserError(f"{file}: {group}.{name}: not a parameter of {target}; {nearest(str(name), fields)}")
     try:
         types_of = _types_of(cls)
     except Exception as error:  # an annotation of a user's class may be any text

@@ -1,4 +1,4 @@
-"""YAML files read as Hydra reads them, which takes 1e-10 as a number, but by the parser in C, and keys as texts."""
+"""YAML files read as Hydra reads them, which takes 1e-10 as a number, but by the parser in C; a key may be on."""
 
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,7 +14,8 @@ from experiments.errors import is_number
 _OF_OMEGACONF: Any = get_yaml_loader()
 DEEPEST = 50  # lists and mappings in each other; OmegaConf fails at some hundreds
 _YAML = "tag:yaml.org,2002:"
-_TEXT, _MERGE = f"{_YAML}str", f"{_YAML}merge"
+_TEXT = f"{_YAML}str"
+_KEYS = {_TEXT, *(f"{_YAML}{kind}" for kind in ("merge", "int", "float"))}
 _PARSED = {f"{_YAML}{kind}" for kind in ("bool", "int", "float")}
 _KNOWN = {_TEXT, f"{_YAML}null", f"{_YAML}seq", f"{_YAML}map", *_PARSED}
 
@@ -33,7 +34,7 @@ class _Loader(CParser, _OF_OMEGACONF):  # type: ignore[misc]
         return self.construct_document(node)
 
     def _check(self, node: yaml.Node, depth: int, seen: set[int]) -> None:
-        """Make all keys texts, as they are written. Raises `ConstructorError` for what is no plain value."""
+        """Make keys texts, as they are written, or numbers. Raises `ConstructorError` for what is no plain value."""
         if id(node) in seen:  # an alias
             return
         seen.add(id(node))
@@ -67,16 +68,16 @@ class _Loader(CParser, _OF_OMEGACONF):  # type: ignore[misc]
 
 
 def _as_text(key: yaml.Node) -> yaml.Node:
-    """A key that would be a number, true or null, as on, with the text that stands there."""
+    """A key that would be true or null, as on, with the text that stands there; a number stays one."""
     if not isinstance(key, yaml.ScalarNode):
         raise ConstructorError(None, None, "a key must be a text", key.start_mark)
-    return key if key.tag in (_TEXT, _MERGE) else yaml.ScalarNode(_TEXT, key.value, key.start_mark, key.end_mark)
+    return key if key.tag in _KEYS else yaml.ScalarNode(_TEXT, key.value, key.start_mark, key.end_mark)
 
 
 def read_yaml(file: Path) -> Any:
     """What a file contains, fifteen times faster than by OmegaConf. Raises `yaml.YAMLError`, which names the place.
 
-    All keys are texts, and values lists, mappings, texts, numbers that a float can hold, true, false or null.
+    Keys are texts or numbers, and values lists, mappings, texts, numbers that a float can hold, true, false or null.
     """
     with file.open(encoding="utf-8") as stream:  # whose name is in errors
         return yaml.load(stream, _Loader)
