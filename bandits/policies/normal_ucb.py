@@ -66,7 +66,6 @@ class ZCDPUCB(ConcentratedBudget, Policy):
 
     def __post_init__(self) -> None:
         require_rho(self.rho)
-        require(self.tree in ("square_root", "binary"), "tree", self.tree, "square_root or binary")
 
     def widths(self, pulls: int, horizon: int) -> FloatArray:
         """The width of an index after 1..`pulls` pulls, over sqrt(2 log t); shape (pulls,)."""

@@ -107,7 +107,7 @@ def test_what_a_run_draws(monkeypatch):
 def test_what_is_refused():
     with pytest.raises(ParameterError, match="rho"):
         ZCDPUCB(0.0)
-    with pytest.raises(ParameterError, match="tree: must be square_root or binary, got path"):
+    with pytest.raises(ParameterError, match="tree: must be one of 'square_root', 'binary', got 'path'"):
         ZCDPUCB(0.5, "path")
     with pytest.raises(ParameterError, match="length"):
         root_coefficients(0)
