@@ -28,9 +28,14 @@ def require(condition: bool, parameter: str, value: object, allowed: str) -> Non
         raise ParameterError(parameter, f"must be {allowed}, got {value}")
 
 
+def is_real(value: Any) -> bool:
+    """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def real_number(value: Any, parameter: str) -> float:
     """A real number, of numpy too, as a float. Raises `ParameterError` for all else, a bool too, and if too large."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_real(value):
         raise ParameterError(parameter, f"must be a number, got {value!r}")
     try:
         return float(value)

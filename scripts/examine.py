@@ -157,7 +157,7 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
     if not rivals:
         return Line("atlas", what, "alone", f"{regret}; no stored policy promises as much")
     doubt = _doubt(own.stored, error)
-    ratios = [_ratio(own.stored, rival.stored, error) for rival in rivals]
+    ratios = [_ratio(own.stored, rival.stored, bool(doubt), error) for rival in rivals]
     rank, ranks = 1 + sum(ratio.estimate > 1 for ratio in ratios), len(rivals) + 1
     least, most = 1 + sum(ratio.low > 1 for ratio in ratios), ranks - sum(ratio.high < 1 for ratio in ratios)
     best, ratio = min(zip(rivals, ratios, strict=True), key=lambda pair: values_of_mean(pair[0].stored).mean())
@@ -167,11 +167,11 @@ def _place(own: Priced, rivals: Sequence[Priced], error: float) -> Line:
     return Line("atlas", what, f"{rank} of {ranks} ({least} to {most})", numbers)
 
 
-def _ratio(own: Stored, rival: Stored, error: float) -> intervals.Interval:
-    """The ratio of both means: without an upper end if the first is in doubt, without a lower one if the second is."""
+def _ratio(own: Stored, rival: Stored, doubted: bool, error: float) -> intervals.Interval:
+    """The ratio of both means: without an upper end if the first is `doubted`, without a lower one if the second is."""
     ratio = intervals.ratio(values_of_mean(own), values_of_mean(rival), error)
     low = 0.0 if _doubt(rival, error) else ratio.low
-    return ratio._replace(low=low, high=math.inf if _doubt(own, error) else ratio.high)
+    return ratio._replace(low=low, high=math.inf if doubted else ratio.high)
 
 
 def _doubt(stored: Stored, error: float) -> str:

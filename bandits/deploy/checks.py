@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, is_real, require
 
 MOST = 2**62  # of whole numbers here, which a journal holds in 64 bits
 
@@ -115,11 +115,6 @@ def as_float(number: Any) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-
-
-def is_real(value: Any) -> bool:
-    """Whether it is a real number; a boolean is not, though it is an `int` in Python."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 TYPES: Mapping[Any, tuple[Callable[[Any], bool], str]] = {

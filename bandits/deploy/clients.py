@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, is_real, true_or_false
+from bandits.deploy.checks import RewardDomain, as_float, budget, is_integer, true_or_false
 from bandits.deploy.exact_bits import bernoulli, discrete_laplace, randomised
 from bandits.mechanisms.deployable import GRID, on_grid
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, is_real, require
 from bandits.policies.heavy_tailed import LDPRSE
 from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LDPUCBL, BitPolicy

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bandits.deploy.checks import budget, is_real, whole_at_least
+from bandits.deploy.checks import budget, whole_at_least
 from bandits.deploy.clients import message_form
 from bandits.deploy.journal import JournalRow
 from bandits.deploy.reports import BoundedPolicy, ClientPolicy, Reports, StepReports, reports_to
@@ -26,7 +26,7 @@ from bandits.deploy.tickets import (
     snapshot_of,
     with_names,
 )
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, is_real, require
 from bandits.policies.heavy_tailed import Moment
 from bandits.policies.robust_elimination import RobustBitSE
 

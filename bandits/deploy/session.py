@@ -13,7 +13,7 @@ from bandits.audit.ledger import Release
 from bandits.audit.releases import GridNormal, GridRelease
 from bandits.deploy.checks import RewardDomain, budget, true_or_false, whole_at_least
 from bandits.deploy.journal import JournalError, JournalRow
-from bandits.deploy.spending import Spent, spent_by
+from bandits.deploy.spending import Spent, spent_by, steps_of_a_reward
 from bandits.deploy.tickets import (
     Outcome,
     SessionProgress,
@@ -350,7 +350,7 @@ def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
 def ledger_of(progress: SessionProgress, contributions: int) -> tuple[Release, ...]:
     """The releases of a session; `high` is what one user moves a sum by, in rewards."""
     run, names = progress.run, [f"release {number}" for number in range(1, progress.released + 1)]
-    steps = contributions * (GRID if run.grid == GRID else 1)  # other grids change from batch to batch
+    steps = contributions * steps_of_a_reward(run)
     if run.rho is not None:
         return tuple(GridNormal(name, "", steps, contributions**2 * run.rho) for name in names)
     high, scale = float(contributions), 1 / run.epsilon

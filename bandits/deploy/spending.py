@@ -7,6 +7,7 @@ from bandits.deploy.tickets import SessionProgress
 from bandits.mechanisms.concentrated import rho_of_discrete_laplace
 from bandits.mechanisms.deployable import GRID
 from bandits.parameters import require
+from bandits.policies.batched import BatchedRun
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ def spent(
     """
     so_far, to_the_end = counted or (contributions if releases else 0, contributions)
     now, most = (epsilon * rewards if rewards else 0.0 for rewards in (so_far, to_the_end))
-    of_a_reward = contributions * (rho or 0.0)
-    if rho is None:  # it is convex in the rewards, which cost the most if all are in one number
+    if rho is not None:
+        of_a_reward = contributions * rho
+    else:  # it is convex in the rewards, which cost the most if all are in one number
         of_a_reward = rho_of_discrete_laplace(contributions * epsilon, contributions * steps) / contributions
     now_rho, most_rho = of_a_reward * so_far, of_a_reward * to_the_end
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"
@@ -68,6 +70,11 @@ def spent(
     if counted:
         words += f" in batches that are open together, in every batch to the end; so far {_in_words(now, now_rho)}"
     return Spent(now, most, releases, words + ("" if anchored else NOT_KNOWN), now_rho, most_rho)
+
+
+def steps_of_a_reward(run: BatchedRun) -> int:
+    """By how many steps one reward moves a released number, or 1, which is always safe."""
+    return GRID if run.grid == GRID else 1  # other grids change from batch to batch
 
 
 def spent_by(progress: SessionProgress, contributions: int, anchored: bool, closings: int | None) -> Spent:
@@ -78,8 +85,7 @@ def spent_by(progress: SessionProgress, contributions: int, anchored: bool, clos
     run, counted = progress.run, None
     if closings is not None:
         counted = min(contributions * closings, progress.pulls), progress.horizon
-    steps = GRID if run.grid == GRID else 1  # other grids change from batch to batch
-    released = progress.released
+    steps, released = steps_of_a_reward(run), progress.released
     return spent(run.epsilon, contributions, released, anchored=anchored, rho=run.rho, counted=counted, steps=steps)
 
 

@@ -13,7 +13,7 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import FINALISTS, ROUNDS, Row, after, judged, play, pooled, race
+from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
 from experiments.advice.trials import LONGEST, key_of, trials
 from experiments.config.compose import Composer
 from experiments.evidence.contests import FEWEST, Contest, error_of_each
@@ -231,10 +231,9 @@ def _placed(
         return []
     orders = asking.orders(PLACES)
     names, share, error = {one.name for one in finalists}, math.ceil(runs / len(orders)), error_of_each(len(finalists))
-    first = {row.contender.name: after(row, raced, error) for row in play(finalists, raced + share)}
     others = (play(_named(asking.in_order(order), names, composer, extra), share) for order in orders[1:])
-    placed = [first, *({row.contender.name: row for row in rows} for rows in others)]
-    return [pooled([rows[one.name] for rows in placed], orders, error) for one in finalists]
+    placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
+    return [pooled([rows[one.name] for rows in placed], orders, error, raced) for one in finalists]
 
 
 def _without_privacy(

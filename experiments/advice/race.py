@@ -119,15 +119,8 @@ def _too_slow(seconds: float) -> str:
     return f"about {seconds:.1g} s a run" if math.isfinite(seconds) else "its numbers overflow"
 
 
-def after(row: Row, runs: int, error: float) -> Row:
-    """The row without its first `runs` runs, for which it may have been chosen; its intervals miss by `error`."""
-    rows = {name: values[runs:] for name, values in row.stored.rows.items()}
-    stored = Stored(rows, {}, row.stored.cell)
-    return Row(row.contender, stored, _standing(row.contender, stored, error))
-
-
-def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -> Row:
-    """One row of the runs of the same policy on the same arms in several orders.
+def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float, raced: int = 0) -> Row:
+    """One row of the runs of the same policy on the same arms in several orders, without the first `raced` of all.
 
     `orders`: as `Question.in_order` takes them. Pulls are put into the order of the first row.
     """
@@ -136,7 +129,7 @@ def pooled(rows: Sequence[Row], orders: Sequence[Sequence[int]], error: float) -
         {name: values[:, place] if name == "pulls" else values for name, values in row.stored.rows.items()}
         for row, place in zip(rows, places, strict=True)
     ]
-    together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    together = {name: np.concatenate([part[name] for part in parts])[raced:] for name in parts[0]}
     stored = Stored(together, {}, first.stored.cell)
     return Row(first.contender, stored, _standing(first.contender, stored, error))
 

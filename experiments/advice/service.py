@@ -114,7 +114,8 @@ def promise(policy: Policy, asking: Question) -> Spent | None:
         return None
     with made:
         most = made.spent()
-    return most if kept_by(most, asking).implies(wanted(asking)) else None
+    wanted = replace(asking, contributions=1, trust="central").promise  # about a user, not about one of many rewards
+    return most if kept_by(most, asking).implies(wanted) else None
 
 
 def kept_by(most: Spent, asking: Question) -> Guarantee:
@@ -122,13 +123,6 @@ def kept_by(most: Spent, asking: Question) -> Guarantee:
     if math.isfinite(most.most):
         return Guarantee(most.most, rho=most.most_rho)
     return Guarantee.concentrated(most.most_rho, asking.epsilon)
-
-
-def wanted(asking: Question) -> Guarantee:
-    """The guarantee about one user, with all contributions, that a question asks for."""
-    if asking.rho is not None:
-        return Guarantee.concentrated(asking.rho, asking.epsilon)
-    return Guarantee(asking.epsilon, asking.delta)
 
 
 def _code(policy: Policy, asking: Question) -> dict[str, Any]:

@@ -142,11 +142,12 @@ def from_users(learned: Learned) -> str:
 def least(one: Variation) -> str:
     """The policy that risks least there, what it loses, and how often it finds the best arm."""
     uniform, row = f"uniform play {one.asking.uniform:,.0f}", one.rows[0]
+    runs = "(exact)" if row.contender.law is not None else f"of {row.runs} runs"
     if not one.learns:
         few = row.runs < FEWEST and row.contender.law is None
-        return f"{f'{row.runs} runs do not show that anything' if few else 'nothing'} learns; {uniform}"
-    exact = row.contender.law is not None
-    best = f"best arm pulled most in {100 * row.on_best:.0f} % {'(exact)' if exact else f'of {row.runs} runs'}"
+        nothing = f"{row.runs} runs do not show that anything" if few else "nothing"
+        return f"{nothing} learns; {uniform}"
+    best = f"best arm pulled most in {100 * row.on_best:.0f} % {runs}"
     return f"{row.label}, mean {lost(row)[0]}, median {row.median:,.0f}, {best}; {uniform}"
 
 
