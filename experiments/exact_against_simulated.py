@@ -22,7 +22,7 @@ from experiments.cells.exact import ExactCell
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.errors import UserError, whole_number
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 
 HORIZON = 255
 PROFILE = Geometric(arms=16, gap=0.3)
@@ -48,7 +48,7 @@ def _row(cell: RegretCell, runs: int) -> dict[str, object]:
     """The exact value, the simulated mean with its standard error, and their difference in standard errors."""
     edges = np.linspace(0, runs, 21).astype(int)
     calls = (delayed(runs_of)(cell, *ends) for ends in itertools.pairwise(edges))
-    values = np.concatenate(list(results(calls, -1)))
+    values = np.concatenate(list(in_parallel(calls, -1)))
     exact = float(ExactCell(cell.instance, cell.policy, cell.horizon, cell.recorded).replicate(0)["regret"][-1])
     error = values.std(ddof=1) / math.sqrt(runs)
     return {

@@ -19,7 +19,7 @@ from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.seeds import stream
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.errors import UserError, whole_number
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 GROUPS = (2, 3, 4, 5)
@@ -50,7 +50,7 @@ def main() -> None:
         spaces = [MonotoneSearch(noise, groups, **limits) for noise, groups in itertools.product(NOISES, GROUPS)]
     except (ValueError, ParameterError) as error:
         raise UserError(f"{' '.join(sys.argv[1:])}: {error}") from None
-    print(pd.DataFrame(results((delayed(_row)(space) for space in spaces), -1)).to_string(index=False))
+    print(pd.DataFrame(in_parallel((delayed(_row)(space) for space in spaces), -1)).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from experiments.config.folders import folder
 from experiments.config.overrides import named_experiment, without
 from experiments.config.plan import plan
 from experiments.errors import UserError, flag
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.store import stored_cells
 from experiments.store.whole_files import put
 from scripts.drawing import text_free
@@ -193,7 +193,7 @@ def main() -> None:
     accepting, baselines = flag(command.config, "accept"), folder(command.config, "baselines_dir")
     folder(command.config, "check_dir")
     calls = (delayed(check_figure)(job, command.composer) for job in command.jobs)
-    every = list(results(calls, 1 if len(command.jobs) == 1 else command.workers))
+    every = list(in_parallel(calls, 1 if len(command.jobs) == 1 else command.workers))
     for checked in every:
         for line in [*checked.problems, *([checked.note] if checked.note else [])]:
             print(f"{checked.name}: {line}")

@@ -26,11 +26,11 @@ from experiments.audit.table import AUDITS, UNLISTED, audited, cases
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, plan
-from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import ERROR, entitled
 from experiments.evidence.means import TOP, Method, mean_of, values_of_mean
 from experiments.own_code.user_code import in_words, is_own
+from experiments.progress import Progress
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import NotStoredError, stored_cells
 from experiments.store.stored import Cells, Stored

@@ -139,13 +139,13 @@ def make_all(command: CommandLine, cache: FigureCache) -> CommandInputs:
 
 def _each(plans: Sequence["Plan"], workers: int, cache: FigureCache, again: bool, may_lack: bool) -> list[Made]:
     """Make the figure of each plan, and print its result as soon as it is there. Raises `UserError`."""
-    from experiments.own_code.fan_out import delayed, results
+    from experiments.own_code.fan_out import delayed, in_parallel
 
     workers = 1 if len(plans) == 1 else workers
     before = replace(cache, figures=dict(cache.figures))  # `cache` changes meanwhile
     calls = [delayed(_figure_of_job)(planned, before, again, may_lack) for planned in plans]
     made = []
-    with closing(results(calls, workers, batch_size=1)) as jobs:
+    with closing(in_parallel(calls, workers, batch_size=1)) as jobs:
         for outcome in jobs:
             _say(outcome)
             if outcome.drawn:

@@ -20,10 +20,10 @@ from experiments.audit.table import AUDITS, ROWS, audited, cases, cases_of, stor
 from experiments.config.build import EXCUSE
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.folders import folder
-from experiments.config.plain_text import in_utf_8
-from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
+from experiments.plain_text import in_utf_8
+from experiments.progress import Progress
 from scripts.pages.audits import audit_table, privacy_page, verdicts_in_words
 
 
@@ -52,7 +52,7 @@ def main() -> None:
         raise UserError(f"--config-dir {command.config_dirs[0]}: has no policy/NAME.yaml to audit")
     stored_in = folder(command.config, "results_dir")  # before the work
     work = (delayed(audited)(case, about, command.composer) for case in listed)
-    with Progress("auditing", {"rows": len(listed)}) as progress, closing(results(work, command.workers)) as audits:
+    with Progress("auditing", {"rows": len(listed)}) as progress, closing(in_parallel(work, command.workers)) as audits:
         made = [progress.after(row, rows=1) for row in audits]
     rows = [row for row in made if isinstance(row, AuditRow)]
     refused = [problem for problem in made if isinstance(problem, UserError)]

@@ -15,8 +15,7 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from experiments import ONE_THREAD
-from experiments.config import progress
+from experiments import ONE_THREAD, progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
 from experiments.config.plan import Request, plan

@@ -22,10 +22,10 @@ from experiments.config.overrides import parsed
 from experiments.config.plan import plan
 from experiments.config.yaml_files import read_yaml
 from experiments.errors import number_of_workers, shown, whole_number
+from experiments.evidence.theorems import imported
 from experiments.library.running import main as running
 from experiments.status import main as status
 from experiments.store import places_of_plan
-from experiments.store.theorems import imported
 from experiments.upkeep.command import main as store
 from tests import forked
 

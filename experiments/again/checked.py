@@ -17,7 +17,7 @@ from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.errors import UserError
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.simulate import simulate_block
 from experiments.simulate.provenance import machine
 from experiments.store import places_of_plan, read_cells
@@ -135,7 +135,7 @@ def differences(sample: Sample) -> list[Difference]:
 
 def _planned(command: CommandLine) -> list[Sample]:
     """A sample of every cell of all jobs, each cell once: of several samples that from most replications."""
-    lists = results((delayed(samples_of)(job, command.composer) for job in command.jobs), command.workers)
+    lists = in_parallel((delayed(samples_of)(job, command.composer) for job in command.jobs), command.workers)
     every = sorted((sample for samples in lists for sample in samples), key=lambda sample: len(sample.headline))
     return list({sample.cell.key: sample for sample in every}.values())
 
@@ -143,7 +143,7 @@ def _planned(command: CommandLine) -> list[Sample]:
 def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference]:
     """All differences; expensive cells are simulated first, so that no processor is idle for long at the end."""
     ordered = sorted(samples, key=lambda sample: -sample.cost)
-    lists = results((delayed(differences)(sample) for sample in ordered), workers)
+    lists = in_parallel((delayed(differences)(sample) for sample in ordered), workers)
     return [difference for of_sample in lists for difference in of_sample]
 
 
@@ -166,7 +166,7 @@ def _compared(different: Iterable[Difference], command: CommandLine) -> list[tup
         delayed(compare)(item.sample.cell, pair, item.sample.headline, time_left)
         for (item, pair), time_left in zip(diverging, taken, strict=True)
     )
-    comparisons = results(calls, command.workers)
+    comparisons = in_parallel(calls, command.workers)
     return [(item, comparison) for (item, _), comparison in zip(diverging, comparisons, strict=True)]
 
 

@@ -12,8 +12,8 @@ from experiments.again.comparison import Agreement, Comparison, Replayed, compar
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.folders import folder
 from experiments.config.plan import Plan, merge
-from experiments.config.progress import readable_duration
 from experiments.errors import UserError
+from experiments.progress import readable_duration
 from experiments.simulate import look_up
 from experiments.simulate.complete import runner_of
 from experiments.simulate.provenance import machine

@@ -19,10 +19,10 @@ from bandits.learner import Learner
 from bandits.policies.base import Policy
 from bandits.policies.given_moments import GivenMoments
 from experiments.audit.reaction import Reaction, generator
-from experiments.config.progress import Progress
 from experiments.errors import UserError
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import blamed, is_own
+from experiments.progress import Progress
 from experiments.simulate.worker import prepare
 
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
@@ -118,7 +118,7 @@ class _Player:
 
     def _played(self, tasks: Sequence[tuple[FloatArray, int, str, int]]) -> Iterator[IntArray]:
         calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention, self.noise) for task in tasks)
-        with closing(results(calls, self.workers)) as blocks:
+        with closing(in_parallel(calls, self.workers)) as blocks:
             for block in blocks:
                 if isinstance(block, Exception):
                     raise block

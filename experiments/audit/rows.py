@@ -33,7 +33,7 @@ from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composer
 from experiments.config.overrides import PARTS
 from experiments.errors import UserError, nearest, whole_number
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
@@ -210,7 +210,7 @@ def audit(
 
 def _require_noise_of_rng(policy: Learner[Any], arms: int, horizon: int) -> None:
     """Raise `UserError` for a class of the user whose noise does not come from the generator that it is given."""
-    (elsewhere,) = results([delayed(_noise_is_elsewhere)(policy, arms, horizon)], 2)  # it may end its process
+    (elsewhere,) = in_parallel([delayed(_noise_is_elsewhere)(policy, arms, horizon)], 2)  # it may end its process
     if isinstance(elsewhere, str):
         raise UserError(f"{policy.name}: {elsewhere}")
     if elsewhere:

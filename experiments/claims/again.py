@@ -25,8 +25,8 @@ from experiments.claims.written import read_verdicts
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.folders import folder, require_unpublished
 from experiments.config.plan import MOST_SEED, Request, whole_in
-from experiments.config.progress import readable_duration
 from experiments.errors import UserError, shown
+from experiments.progress import readable_duration
 from experiments.simulate import look_up
 from experiments.simulate.complete import runner_in
 from experiments.simulate.runners import processes_for

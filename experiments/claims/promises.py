@@ -27,9 +27,9 @@ from experiments.claims.results import (
 )
 from experiments.claims.settings import ANYTHING, Range, Setting
 from experiments.errors import nearest
+from experiments.evidence.theorems import Words, imported, value_of
 from experiments.intervals import Interval
 from experiments.store.stored import Stored, require_quantity
-from experiments.store.theorems import Words, imported, value_of
 
 SHARES = Range(0.0, 1.0)
 UNSEEN = 0.05  # our choice: the power of `Never` is the event probability that all runs would miss with this chance

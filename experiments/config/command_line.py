@@ -20,10 +20,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from experiments.config.compose import Composer
 from experiments.config.overrides import GROUPS, SEARCH_PATH, named_experiment, parsed, search_path
-from experiments.config.plain_text import use_words
-from experiments.config.progress import Progress
 from experiments.errors import FailedRunsError, UserError, nearest, number_of_workers
+from experiments.plain_text import use_words
 from experiments.process import end_when_asked, ending, stop
+from experiments.progress import Progress
 
 if TYPE_CHECKING:
     from experiments.config.plan import Plan

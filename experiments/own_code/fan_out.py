@@ -84,7 +84,7 @@ def delayed(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def results(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
+def in_parallel(calls: Iterable[Any], workers: int, **how: Any) -> Generator[Any, None, None]:
     """The results of `delayed` calls, in order, each as soon as it is there; closing it cancels the rest silently."""
     import joblib
 

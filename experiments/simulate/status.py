@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.config.plain_text import in_utf_8
-from experiments.config.progress import Progress, readable_duration
+from experiments.plain_text import in_utf_8
+from experiments.progress import Progress, readable_duration
 from experiments.simulate.block import Failure
 from experiments.simulate.failures import Failures, PolicyError
 from experiments.simulate.job import CellJob

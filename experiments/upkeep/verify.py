@@ -14,8 +14,8 @@ from bandits.environments.bandit import Instance
 from bandits.environments.full_information import FullInformation
 from bandits.learner import Environment
 from experiments.config.build import build
-from experiments.config.progress import Progress
 from experiments.errors import UserError
+from experiments.progress import Progress
 from experiments.store.packs import is_pack, opened
 from experiments.store.place import Place, places_in
 from experiments.store.results_file import DamagedFileError

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.folders import folder
-from experiments.config.plain_text import in_utf_8
 from experiments.errors import UserError
+from experiments.plain_text import in_utf_8
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from experiments.store.stored import Cells

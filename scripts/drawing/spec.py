@@ -10,8 +10,8 @@ from bandits import Guarantee, ParameterError, Scope
 from experiments.cells import Values
 from experiments.config import build
 from experiments.errors import UserError, nearest
+from experiments.evidence.theorems import imported, value_of
 from experiments.store.stored import WORDS, Cells, Stored, meets
-from experiments.store.theorems import imported, value_of
 from scripts.drawing.words import text
 
 if TYPE_CHECKING:

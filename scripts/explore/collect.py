@@ -12,9 +12,9 @@ from experiments.config.folders import folder, published_folder
 from experiments.config.overrides import named_experiment
 from experiments.config.papers import colours
 from experiments.config.plan import plan
-from experiments.config.progress import Progress
 from experiments.errors import UserError
 from experiments.evidence.contests import error_of_each
+from experiments.progress import Progress
 from experiments.store import Store
 from experiments.store.place import Place, trusted_rows
 from experiments.store.rebuilt import Known, cell_of

@@ -30,10 +30,10 @@ from sphinx.cmd.build import main as sphinx_build
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.compose import REPOSITORY
 from experiments.config.folders import folder
-from experiments.config.progress import Progress
 from experiments.errors import UserError, flag, nearest
-from experiments.own_code.fan_out import delayed, results
+from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.process import without_garbage_collection
+from experiments.progress import Progress
 from scripts.exhibits.collect import Collected, Collecting, PaperPart
 from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
@@ -135,7 +135,7 @@ def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap
     every: list[Page | Beside | AsItIs | Gap] = []
     with (
         Progress("making pages", {"parts": len(calls)}) as progress,
-        closing(results(calls, workers, batch_size=1, return_as="generator_unordered")) as finished,
+        closing(in_parallel(calls, workers, batch_size=1, return_as="generator_unordered")) as finished,
     ):
         for part in finished:
             progress.after(part, parts=1)

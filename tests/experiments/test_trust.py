@@ -12,9 +12,9 @@ import pytest
 
 from bandits import ParameterError
 from experiments import UserError, load
+from experiments.evidence.theorems import imported
 from experiments.own_code.user_code import refusal
 from experiments.store.results_file import CHECKSUM, FOOTER, checksum
-from experiments.store.theorems import imported
 
 POLICY = """
 from dataclasses import dataclass

@@ -14,11 +14,11 @@ from omegaconf import OmegaConf
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.policies.elimination import DPSE
+from experiments import progress
 from experiments.audit.plays import plays
-from experiments.config import progress
 from experiments.config.command_line import CommandLine
 from experiments.config.compose import Composer
-from experiments.config.progress import Progress, readable_duration
+from experiments.progress import Progress, readable_duration
 from experiments.simulate import worker
 from experiments.upkeep.command import main as store_main
 from scripts.exhibits import collect
@@ -81,7 +81,7 @@ def test_pages_show_their_progress(monkeypatch, tmp_path):
             time.sleep(0.01)
         raise AssertionError(printed())
 
-    def results(tasks, workers, **how):
+    def in_parallel(tasks, workers, **how):
         assert len(tasks) == len(names)
         for number, name in reversed(list(enumerate(names))):
             wait_for(f"making pages: {1 - number} of 2 parts")
@@ -89,7 +89,7 @@ def test_pages_show_their_progress(monkeypatch, tmp_path):
             yield collect.PaperPart([Exhibit(name, "")], [], [])
         wait_for("making pages: 2 of 2 parts")
 
-    monkeypatch.setattr(site, "results", results)
+    monkeypatch.setattr(site, "in_parallel", in_parallel)
     monkeypatch.setattr(site.papers, "pages_of", lambda command, collected: shown.extend(collected.exhibits) or [])
     shown = []
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
@@ -149,7 +149,7 @@ def test_long_compiling_is_reported_once_with_the_name_of_the_outer_loop(monkeyp
     while not printed().endswith("\n"):
         time.sleep(0.01)
     announcer.on_end(of[readable_duration])
-    assert printed().startswith("compiling experiments.config.progress.readable_duration for this machine")
+    assert printed().startswith("compiling experiments.progress.readable_duration for this machine")
     monkeypatch.setattr(worker, "PATIENCE", 1e6)
     announcer.on_start(of[str])
     announcer.on_end(of[str])

@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 
-from experiments.config import progress
+from experiments import progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.library import running
 from experiments.simulate import job, sweep

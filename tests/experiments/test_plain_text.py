@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from experiments.config import plain_text
+from experiments import plain_text
 from experiments.config.compose import REPOSITORY
 
 SAY = "from experiments.config.command_line import exit_on_user_error as run; run(lambda: print('ε ≤ 5·10⁻⁷, é'))"
