@@ -23,6 +23,13 @@ from experiments.own_code.user_code import is_built_in
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+
+# Columns of tables that are no parameters: those of every cell, in the order of tables; those that storing and loading
+# add, `code` a digest of the source of a user's classes; and all of them.
+COLUMNS = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
+CODE, CELL_KEY, REPLICATIONS = ADDED = ("code", "cell", "replications")
+NO_PARAMETERS = frozenset({*COLUMNS, "record", "random_seed", "key", *ADDED})
+
 Rows = Mapping[str, NDArray[Any]]
 Values = NDArray[Any]  # a number, or yes or no, for each replication
 
@@ -200,7 +207,7 @@ class Cell(ABC):
 
     @cached_property
     def columns(self) -> dict[str, Any]:
-        """The columns of the cell in every row of `experiments.load`; epsilon is infinite without privacy."""
+        """Its parameters and others in `NO_PARAMETERS`, in every row of `load`; epsilon is infinite without privacy."""
         guarantee = self.guarantee
         return {
             **parameters_of(self.instance),

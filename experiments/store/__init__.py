@@ -35,8 +35,6 @@ from experiments.store.results_file import DamagedFileError, set_aside, unused, 
 from experiments.store.stored import Cells, Replications, Stored, agree
 from experiments.store.whole_files import put
 
-CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
-
 
 class NotStoredError(UserError):
     """An experiment is not completely stored; the message has the command that completes it."""
