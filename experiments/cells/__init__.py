@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
-from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Schema, Values, is_part, mismatch
+from experiments.cells.base import RECORDED, Cell, Quantity, Rows, RunValues, Schema, is_part, mismatch
 from experiments.cells.weighted import WeightedCell
 
 
@@ -48,8 +48,8 @@ __all__ = [
     "Cell",
     "Quantity",
     "Rows",
+    "RunValues",
     "Schema",
-    "Values",
     "is_part",
     "kind_of",
 ]

@@ -31,7 +31,7 @@ CODE, CELL_KEY, REPLICATIONS = ADDED = ("code", "cell", "replications")
 NO_PARAMETERS = frozenset({*COLUMNS, "record", "random_seed", "key", *ADDED})
 
 Rows = Mapping[str, NDArray[Any]]
-Values = NDArray[Any]  # a number, or yes or no, for each replication
+RunValues = NDArray[Any]  # a number, or yes or no, for each replication
 
 
 class Quantity(NamedTuple):
@@ -41,7 +41,7 @@ class Quantity(NamedTuple):
     """
 
     label: str
-    measure: Callable[[Any, Rows], Values]
+    measure: Callable[[Any, Rows], RunValues]
 
 
 class Schema(NamedTuple):
@@ -254,7 +254,7 @@ def check_finite(rows: Rows, name: str) -> None:
         raise ValueError(f"its {name} is not a finite number everywhere")
 
 
-def column(name: str) -> Callable[[Cell, Rows], Values]:
+def column(name: str) -> Callable[[Cell, Rows], RunValues]:
     """The quantity that is stored in the field `name`."""
     return lambda _, rows: np.asarray(rows[name])
 

@@ -150,7 +150,7 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
     """A table of the `wanted` cells."""
-    rows, of_rows = Rows(table, wanted, filters), TABLES[table].columns
+    rows, of_rows = TableRows(table, wanted, filters), TABLES[table].columns
     for name in columns or ():
         if name not in rows.names:
             raise UserError(f"columns={name}: unknown column; {nearest(name, rows.names)}")
@@ -162,7 +162,7 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
     return growing.finish(columns or [name for name in every if name != CELL_KEY])
 
 
-class Rows:
+class TableRows:
     """The rows of a table, cell by cell: the columns of the cell, and the rows that pass the filters, by column.
 
     Raises `UserError` as `load` does; for a value that no row has only at the end.

@@ -11,7 +11,7 @@ import pandas as pd
 from experiments.cells import TABLES
 from experiments.cells.base import COLUMNS
 from experiments.errors import UserError
-from experiments.library.frames import Rows, Wanted
+from experiments.library.frames import TableRows, Wanted
 from experiments.store.place import Copy, columns_of
 from experiments.store.whole_files import put
 
@@ -24,7 +24,7 @@ def csv(cells: list[Copy], table: str, filters: dict[str, Any]) -> Iterator[str]
 
     Numbers are written with all their digits. A ' is put before a text that a spreadsheet would take for a formula.
     """
-    rows = Rows(table, Wanted(cells, {}), filters)
+    rows = TableRows(table, Wanted(cells, {}), filters)
     columns = list(dict.fromkeys([*COLUMNS, *TABLES[table].columns, *sorted(columns_of(rows.cells))]))
     yield pd.DataFrame(columns=columns).to_csv(index=False)
     for cell, of_cell in rows:
