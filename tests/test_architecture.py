@@ -228,6 +228,42 @@ def test_a_public_name_stands_in_one_module():
     }
 
 
+def words_read(source: str) -> set[str]:
+    """The names that a module reads or imports, and the words of its texts but docstrings."""
+    found: set[str] = set()
+    nodes = list(ast.walk(ast.parse(source)))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()) | ast.alias(name=name):
+                found.add(name)
+            case ast.Constant(value=str(text)) if id(node) not in documentation:
+                found.update(re.findall(r"\w+", text))
+    return found
+
+
+def public_functions(source: str) -> set[str]:
+    """The functions at the top of a module, and the methods and properties of its public classes."""
+    body = ast.parse(source).body
+    classes = [node for node in body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    nodes = [*body, *(node for cls in classes for node in cls.body)]
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+
+
+def test_what_experiments_define_is_read_outside_tests():
+    """By code, or by name in a config. A name that stands twice counts as read where one of the two is."""
+    read = {"checkpoint"}  # of a job, by submitit
+    for path in PATHS.values():
+        read |= words_read(path.read_text())
+    for path in (REPOSITORY / "conf").rglob("*.yaml"):
+        read |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    ours = {name: path for name, path in PATHS.items() if name.startswith("experiments.")}
+    defined = {name: public_functions(path.read_text()) - read for name, path in ours.items()}
+    assert {name: unread for name, unread in defined.items() if unread} == {}
+    example = "def f(): pass\nclass A:\n  def g(self): 'reads h'; return self.f + 'of k'\n  def _i(self): j = 1"
+    assert (public_functions(example), words_read(example)) == ({"f", "g"}, {"self", "f", "of", "k"})
+
+
 PLAYS = {"choices", "select", "simulate"}
 HOOKS = {"batch_rule", "decision_cost", "index_rule", "ledger", "transcript_cost", "transcript_within"}
 

@@ -26,7 +26,7 @@ TABLES = {word: schema for kind in KINDS.values() for word, schema in kind.table
 QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity in kind.quantities.items()}
 
 
-def kind_of(instance: Environment, policy: Learner[Any], exact: bool, weighted: bool = False) -> type[Cell]:
+def kind_of(instance: Environment, policy: Learner[Any], exact: bool, weighted: bool) -> type[Cell]:
     """The kind of cell of `policy` on `instance`. Raises `ParameterError` if there is none."""
     if weighted:
         if exact:

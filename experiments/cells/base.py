@@ -144,10 +144,6 @@ class Cell(ABC):
         """The columns that follow from other columns of `rows`, computed again; none for most kinds."""
         return {}
 
-    @abstractmethod
-    def simulated_steps(self, rows: Rows) -> int:
-        """How many steps were simulated for `rows`; 0 if nothing is simulated step by step."""
-
     @classmethod
     def until(cls, horizons: str) -> str:
         """The words of a caption for where runs end, from the horizons as text."""

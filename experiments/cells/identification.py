@@ -66,9 +66,6 @@ class IdentificationCell(Cell):
         if (rows["samples"] < footer["columns"]["arms"]).any() or ((rows["arm"] == NO_ARM) & ~unstopped).any():
             raise ValueError("its runs are too short for one pull of every arm, or end early without an arm")
 
-    def simulated_steps(self, rows: Rows) -> int:
-        return int(rows["samples"].sum())
-
     @classmethod
     def until(cls, horizons: str) -> str:
         return f"at most {horizons} pulls"

@@ -166,9 +166,6 @@ class RegretCell(Cell):
         if (rows["pulls"].sum(axis=1) != footer["columns"]["horizon"]).any():
             raise ValueError("its pulls do not add up to the horizon")
 
-    def simulated_steps(self, rows: Rows) -> int:
-        return self.horizon * len(rows["t"])
-
 
 def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:
     """Raise `ValueError` unless `pulls` is what `Policy.simulate` promises."""

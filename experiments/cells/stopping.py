@@ -62,9 +62,6 @@ class StoppingCell(Cell):
         if (np.isnan(rows["estimate"]) != rows["expired"]).any():
             raise ValueError("its estimates must be missing exactly where the rule expired")
 
-    def simulated_steps(self, rows: Rows) -> int:
-        return int(rows["samples"].sum())
-
     @classmethod
     def until(cls, horizons: str) -> str:
         return f"at most {horizons} samples"

@@ -92,9 +92,6 @@ class WeightedCell(Cell):
         if not (possible & (rows["squares"] >= regret**2 * (1 - ROUNDING))).all():
             raise ValueError("its weights are no likelihood ratios, or its mean square is below its squared mean")
 
-    def simulated_steps(self, rows: Rows) -> int:
-        return self.horizon * BLOCK * len(rows["regret"])
-
     @classmethod
     def repeated(cls, runs: str) -> str:
         return f"{runs} blocks of {BLOCK} weighted runs; mean and 95 % interval (Student's, approximate)"

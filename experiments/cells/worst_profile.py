@@ -88,9 +88,6 @@ class WorstProfileCell(Cell):
         ]
         return {"worst_regret": np.array([instance.regret(profile, policy, self.horizon) for profile in profiles])}
 
-    def simulated_steps(self, rows: Rows) -> int:
-        return 0
-
     @classmethod
     def repeated(cls, runs: str) -> str:
         return f"the worst of {runs} searches, each exact"

@@ -98,7 +98,7 @@ def plan(jobs: Iterable[list[str] | tuple[str, ...]], composer: Composer) -> lis
     return [_plan(job, composer, parts) for job in jobs]
 
 
-def attempts(settings: Iterable[Combination], composer: Composer, extra: Sequence[str] = ()) -> list[Plan | str]:
+def attempts(settings: Iterable[Combination], composer: Composer, extra: Sequence[str]) -> list[Plan | str]:
     """The plan of a cell with each of the `settings`, or why it is refused; `extra` overrides are those of all.
 
     Raises `UserError` if the `extra` ones alone are refused.

@@ -142,11 +142,6 @@ class Store:
             if all(copy.replications < stored.replications for copy in earlier):
                 write_file(path, stored)
 
-    def replications(self, cell: Cell) -> int:
-        """How many replications of a cell are stored in `root` now; damaged ones do not count."""
-        copies = sound(places_of_cell(self.root, name_of(cell), cell.record))
-        return max((copy.replications for copy in copies), default=0)
-
     def adopt(self, place: Place) -> None:
         """Copy a cell of another folder into `root`, unless as many replications are stored here already.
 

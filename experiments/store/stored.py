@@ -134,11 +134,6 @@ class Stored(Replications):
             return None
         return cell.horizon * float(np.mean(cell.instance.gaps))
 
-    @property
-    def unit(self) -> str:
-        """The unit of the horizon."""
-        return self.cell.unit
-
     def measure(self, quantity: str) -> RunValues:
         """The `quantity` of each replication. Raises `ParameterError` if it is not recorded."""
         require_quantity(quantity, "value")
