@@ -25,7 +25,7 @@ from experiments.config.compose import Composed, Composer, Keys, merged_keys, re
 from experiments.config.folders import as_folder, as_published, require_unpublished
 from experiments.config.overrides import PARTS, without
 from experiments.config.parts import require_possible_budget, require_profile, require_sound
-from experiments.errors import UserError, flag, whole_number
+from experiments.errors import UserError, flag, whole_in, whole_of
 from experiments.own_code.user_code import blamed
 
 FEW = 3  # reasons that are listed at most
@@ -212,7 +212,7 @@ class _Planner:
             cell = _cell(config, instance, policy)
             if cell.own:
                 json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
-        replications = _positive(config, "replications") if cell.repeatable else 1
+        replications = whole_in(config, "replications", 1, MOST_REPLICATIONS) if cell.repeatable else 1
         return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
 
     def _choose(self, choices: Combination) -> tuple[Composed, dict[str, Path]]:
@@ -236,35 +236,14 @@ class _Planner:
 
 def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
-    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
-    _positive(config, "replications")
+    horizon, recorded = whole_of(config, "horizon"), whole_in(config, "recorded", 1, MOST_RECORDED)
+    whole_in(config, "replications", 1, MOST_REPLICATIONS)
     seed = whole_in(config, "seed", 0, MOST_SEED)
     try:
         kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
         return kind(instance, policy, horizon, recorded, seed if kind.repeatable else 0)
     except ParameterError as error:
         raise UserError(str(error)) from None
-
-
-def _whole(config: Mapping[Any, Any], key: str) -> int:
-    try:
-        return whole_number(config[key])
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-
-
-def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
-    return whole_in(config, key, 1, most)
-
-
-def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
-    """The whole number that a key has, in least..most. Raises `UserError`."""
-    value = _whole(config, key)
-    if value < least:
-        raise UserError(f"{key}: must be at least {least}, got {value}")
-    if value > most:
-        raise UserError(f"{key}: must be at most {most}, got {value}")
-    return value
 
 
 @dataclass(frozen=True)
