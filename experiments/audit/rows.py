@@ -5,11 +5,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
@@ -26,6 +25,7 @@ from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from bandits.trials import noise_is_elsewhere
+from experiments.audit.parameters import read_parameters, written_parameters
 from experiments.audit.plays import limits_of, plays
 from experiments.audit.power import BELIEVED, Audit, Power, playable
 from experiments.audit.reaction import LONGEST, least_horizon
@@ -42,12 +42,6 @@ NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
-
-
-@cache
-def _value(text: str) -> Any:
-    """A parameter from its text; kept, as the same few texts stand in hundreds of rows."""
-    return None if text == "None" else yaml.safe_load(text)
 
 
 @dataclass(frozen=True)
@@ -119,8 +113,7 @@ class AuditRow:
     @cached_property
     def of_policy(self) -> dict[str, Any]:
         """The parameters of the policy, by name."""
-        parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
-        return {name: _value(text) for name, text in parameters.items()}
+        return read_parameters(self.parameters)
 
     @property
     def share(self) -> tuple[float, float]:
@@ -273,7 +266,7 @@ def row_of(
     return AuditRow(
         policy=policy.name,
         revision=policy.revision,
-        parameters=", ".join(f"{name}={value}" for name, value in values.items()),
+        parameters=written_parameters(values),
         mechanism=cost.mechanism,
         calibration=cost.calibration,
         level=level,
