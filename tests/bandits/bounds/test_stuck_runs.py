@@ -48,6 +48,8 @@ def test_laws_of_many_rewards(monkeypatch):
     exact = chances_of_sums(low, 10**5, 5, 0.75, 0.01)
     monkeypatch.setattr(laplace_sums, "BLOCKS", 1000)
     assert (exact[:3] < chances_of_sums(low, 10**5, 5, 0.75, 0.01)[:3]).all()
+    few = 0.75e5 - 299.5 - np.arange(10)  # for every place within a block
+    assert (stats.binom.cdf(few, 10**5, 0.75) <= chances_of_sums(few, 10**5, 5, 0.75, 1000.0)).all()
     assert chances_of_sums(low, 10**5, 5, 0.75, 0.01) == pytest.approx(exact, rel=0.05)
     assert chances_of_sums([2e5], 10**5, 5, 0.75, 0.01) == [1.0]
     monkeypatch.undo()
