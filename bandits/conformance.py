@@ -220,8 +220,15 @@ def batches_as_declared(policy: AnyPolicy) -> None:
             pulls[list(due)] = 0
         if t % SAVED == 0 and (saved := runs[0].saved()) is not None:
             runs[1] = policy.batched_run(arms, steps)
-            runs[1].restore(json.loads(json.dumps(saved, allow_nan=False)))
+            runs[1].restore(json.loads(_as_json(saved)))
             assert runs[1].due == runs[0].due, "batches are due in a run that was saved, and not after it was restored"
+
+
+def _as_json(saved: dict[str, Any]) -> str:
+    try:
+        return json.dumps(saved, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"what a run saves is no JSON, so that no snapshot is written: {error}") from None
 
 
 def _modules_of(policy: AnyPolicy) -> list[ModuleType]:

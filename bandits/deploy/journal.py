@@ -167,7 +167,9 @@ class Journal:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
         self._file.execute(f"CREATE TABLE IF NOT EXISTS snapshot ({SNAPSHOT}) STRICT")  # older journals have none
         self._file.execute(f"CREATE TABLE IF NOT EXISTS secret_users ({USERS}) STRICT")
-        if _size(Path(f"{self._absolute}-journal")):  # earlier versions, if killed, left what was removed there
+        if _size(
+            Path(f"{self._absolute.resolve()}-journal")
+        ):  # earlier versions, if killed, left what was removed there
             self._file.execute(f"PRAGMA user_version={FORMAT}")  # which changes nothing, and makes it empty
         self._file.execute("COMMIT")
 
@@ -366,11 +368,6 @@ def require_openable(path: Path | str) -> None:
             raise JournalError(f"{path}: is a folder, not a journal")
     except OSError as error:
         raise JournalError(f"{shortened(path)}: cannot be opened: {error.strerror}") from None
-
-
-def _size(path: Path) -> int:
-    """The size of a file in bytes, 0 if there is none."""
-    return path.stat().st_size if path.exists() else 0
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -1,8 +1,9 @@
 """How many rewards of one user count in batches that are open together, without a name of the user on disk.
 
 A user is known by a hash with a key that the operator keeps elsewhere: without it nobody can try names. The hash of a
-reward is kept while its batch is open, as a restart must not forget it, and is removed, with what the file had in its
-place, by the transaction that releases the batch.
+reward is kept while its batch is open, as a restart must not forget it. The transaction that releases the batch
+removes it, overwrites its place in the file, and makes the file beside it (`-journal`) empty. Blocks that the file
+system has freed, or a disk that writes elsewhere, may hold it until they are used again.
 """
 
 import hashlib
