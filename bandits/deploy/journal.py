@@ -167,9 +167,8 @@ class Journal:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
         self._file.execute(f"CREATE TABLE IF NOT EXISTS snapshot ({SNAPSHOT}) STRICT")  # older journals have none
         self._file.execute(f"CREATE TABLE IF NOT EXISTS secret_users ({USERS}) STRICT")
-        if _size(
-            Path(f"{self._absolute.resolve()}-journal")
-        ):  # earlier versions, if killed, left what was removed there
+        beside = Path(f"{self._absolute.resolve()}-journal")
+        if beside.exists() and beside.stat().st_size:  # earlier versions, if killed, left what was removed there
             self._file.execute(f"PRAGMA user_version={FORMAT}")  # which changes nothing, and makes it empty
         self._file.execute("COMMIT")
 
