@@ -202,6 +202,26 @@ def test_a_call_for_many_tickets_closes_no_batch_that_it_gave_out(noise):
         assert made.sums[1:] == [GRID, GRID]
 
 
+def test_a_call_for_more_tickets_than_a_session_has_is_for_its_horizon(noise, tmp_path):
+    """So no row has more tickets than a restart believes."""
+    noise()
+    given = (AdaPUCB(1.0), 2, 10, UNIT, tmp_path / "journal")
+    with Session(*given, patience=2) as opened:
+        assert [len(opened.select(1000)) for _ in range(2)] == [10, 10]
+        state = opened.state()
+    with Session(*given, patience=2) as opened:
+        assert opened.state() == state
+
+
+def test_the_least_number_of_64_bits_is_a_noisy_sum(noise, tmp_path, monkeypatch):
+    """OpenDP ends there: a restart must take what was written."""
+    monkeypatch.setattr(session, "add_noise", lambda steps, *given: -(2**63))
+    given = (AdaPUCB(1.0), 2, 10, UNIT, tmp_path / "journal")
+    with Session(*given, patience=0) as opened:
+        one_by_one(opened, 3)
+    Session(*given, patience=0).close()
+
+
 def rows_of(opened):
     """The rows of an open journal, as they are in its file."""
     return list(opened._journal.rows())
