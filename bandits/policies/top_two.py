@@ -5,7 +5,9 @@ AdaP-TT (Azize et al. 2023), and DP-TT after Jourdan and Azize (2025).
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,12 +19,12 @@ from bandits.audit.ledger import Domain, LaplaceRelease, Release
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.guarantees import Guarantee
-from bandits.learner import Learner
+from bandits.learner import MOST_STEPS, Learner
 from bandits.loops.batches import UCB, Rule
 from bandits.loops.private_top_two import PrivateTopTwo, next_length, private_top_two
 from bandits.loops.top_two import TopTwo, top_two
 from bandits.loops.top_two import threshold as stopping_threshold
-from bandits.parameters import require, require_epsilon
+from bandits.parameters import require, require_epsilon, whole_number
 from bandits.policies.base import require_bernoulli
 from bandits.policies.identification import Identification
 
@@ -34,13 +36,29 @@ class Identifier(Learner[Instance]):
 
     faces: ClassVar[type[Any]] = Instance
 
+    def __init_subclass__(cls) -> None:
+        """Make every `simulate` of a subclass check `max_samples`, and take it as an int."""
+        super().__init_subclass__()
+        if "simulate" in vars(cls):
+            cls.simulate = _with_checked_samples(vars(cls)["simulate"])  # type: ignore[method-assign]
+
     @abstractmethod
     def simulate(self, instance: Instance, max_samples: int, rng: np.random.Generator) -> Identification:
-        """One run on `instance`, which ends after `max_samples` pulls at the latest."""
+        """One run on `instance`, which ends after `max_samples` >= 1 pulls at the latest. Raises `ParameterError`."""
 
     def least_samples(self, arms: int) -> int:
         """The pulls before which no run stops: one of every arm, unless there are more in a first batch."""
         return arms
+
+
+def _with_checked_samples(simulate: Callable[..., Identification]) -> Callable[..., Identification]:
+    @wraps(simulate)
+    def checked(self: Any, instance: Any, max_samples: Any, rng: Any) -> Identification:
+        most = whole_number(max_samples, "max_samples")
+        require(1 <= most <= MOST_STEPS, "max_samples", most, f"a number of pulls in 1..{MOST_STEPS}")
+        return simulate(self, instance, most, rng)
+
+    return checked
 
 
 @dataclass(frozen=True)
