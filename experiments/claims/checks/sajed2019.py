@@ -126,8 +126,12 @@ def minimax_over_lower_bound() -> list[Setting]:
 
     learning, private = {"horizon": 1e100, "epsilon": 1.0}, {"horizon": 1e100, "epsilon": 1e-85}
     return [
-        *matching(ratio, learning | {"arms": 64}, {"horizon": 1e300, "arms": 65536, "epsilon": 1e4}, outweighs="learning"),
-        *matching(ratio, private | {"arms": 64}, {"horizon": 1e140, "arms": 65536, "epsilon": 1e-88}, outweighs="privacy"),
+        *matching(
+            ratio, learning | {"arms": 64}, {"horizon": 1e300, "arms": 65536, "epsilon": 1e4}, outweighs="learning"
+        ),
+        *matching(
+            ratio, private | {"arms": 64}, {"horizon": 1e140, "arms": 65536, "epsilon": 1e-88}, outweighs="privacy"
+        ),
     ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy import integrate, optimize
 
-from bandits.arrays import FloatArray
 from bandits.audit.ledger import Domain
 from bandits.bounds.local_privacy import (
     local_variation_lower_bound_slope,
@@ -87,10 +86,7 @@ def _first_epoch(v: float, u: float, horizon: int = LONG) -> int:
 
 
 def _growth_in_u(ratio: Callable[[float, float], float]) -> list[Setting]:
-    return [
-        Setting({"v": v}, exactly(ratio(v, 1e6) / ratio(v, 1.0) - 1), at_most=GROWTH)
-        for v in (0.5, 0.9)
-    ]
+    return [Setting({"v": v}, exactly(ratio(v, 1e6) / ratio(v, 1.0) - 1), at_most=GROWTH) for v in (0.5, 0.9)]
 
 
 def pulls_over_printed_36() -> list[Setting]:
@@ -118,8 +114,10 @@ def tree_in_base_two() -> list[Setting]:
     for v in (0.25, 0.5, 1.0):
         policy = GivenMoments(DPRUCB(1.0, tree_budget="natural"), Moment(1.0, v))
         for horizon in (3, 4, 5, 10, 1000):
-            kept = policy.release_cost(2, horizon, Domain.SIGNED).epsilon.kept * math.log(2)
-            settings.append(Setting({"v": v, "T": horizon}, exactly(kept), at_most=1 + ROUNDING))
+            bounds = policy.release_cost(2, horizon, Domain.SIGNED).epsilon
+            assert bounds is not None
+            share = exactly(bounds.kept * math.log(2))
+            settings.append(Setting({"v": v, "T": horizon}, share, at_most=1 + ROUNDING))
     return settings
 
 
