@@ -184,7 +184,7 @@ def test_names_say_what_a_thing_is():
 
 
 SHARED = {"main", "Outcome"}  # of each command; of an answer to a user, and of a claim
-BY_NAME = {"Spec", "describe", "pages", "pages_of"} | {
+BY_NAME = {"Spec", "describe", "pages"} | {
     "rates",
     "upper_over_lower_bound",
 }  # of a kind of figure or of pages; of a
