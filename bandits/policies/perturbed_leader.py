@@ -16,12 +16,12 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
-from bandits.audit.decisions import Decision, decision_bounds, shown_delta, shown_epsilon
+from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epoch_costs import epoch_bounds, phase_delta
 from bandits.audit.lattice import BINS, run_laws
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import TruncatedValue
-from bandits.audit.transcripts import Convention, explicit_event, transcripts
+from bandits.audit.transcripts import Convention, Decision, explicit_event, transcripts
 from bandits.audit.two_values import larger_beta, larger_gauss, larger_truncated_laplace
 from bandits.compiled import in_python
 from bandits.environments.bandit import Instance
@@ -436,8 +436,9 @@ class GDPElimNew(Policy):
     def phase_length(self, phase: int, horizon: int) -> int:
         """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
         gap = 2.0**-phase
-        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
-        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
+        steps = max(horizon, 2)
+        lift = optimism(steps**2, self.epsilon, self.delta / 2)
+        return math.ceil(max(32 * math.log(steps) / gap**2, 4 / gap * lift))
 
     @property
     def guarantee(self) -> Guarantee:
