@@ -11,8 +11,9 @@ import numpy as np
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
+from bandits.audit.events import View, chosen_view, first_look
 from bandits.audit.ledger import Domain
-from bandits.audit.pairs import Pair, most_pairs, most_telling, pairs
+from bandits.audit.pairs import BETWEEN, ENDS, Pair, most_pairs, most_telling, pairs
 from bandits.audit.sampled import neighbouring_tables, played, require_playable
 from bandits.audit.transcripts import Convention
 from bandits.learner import Learner
@@ -25,6 +26,7 @@ from experiments.own_code.user_code import blamed, is_own
 from experiments.progress import Progress
 from experiments.simulate.worker import prepare
 
+FINALISTS = 3  # pairs of inputs that are played more often before one is chosen
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
 
 
@@ -32,12 +34,14 @@ BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the 
 class Plays:
     """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words.
 
-    `made` is the number of all plays, with those that chose the inputs.
+    `made` is the number of all plays, with those that chose the inputs and what is seen of a play, the `view`; without
+    one that is the whole sequence of arms.
     """
 
     arms: tuple[IntArray, IntArray]
     inputs: str
     made: int
+    view: View | None = None
 
 
 def plays(
@@ -54,7 +58,8 @@ def plays(
 
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
-    any inputs: half as many plays first search for the pair of inputs that shows the most. If the arms of either never
+    any inputs, which may be seen in any event: other plays, half as many and for each of the `FINALISTS` a quarter,
+    search for the pair of inputs and the view of a play that show the most. If the arms of either never
     vary with the rng, the inputs are a pair that changes them, if there is one. `noise` multiplies the noise, see
     `bandits.audit.planted`.
     """
@@ -62,15 +67,27 @@ def plays(
     limits = limits_of(policy, arms, horizon, domain)
     player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
     neighbours = policy.guarantee.neighbours
-    own = is_of_user(policy)
-    able = pairs(arms, horizon, neighbours, limits, most_pairs(runs // 2)) if own else []
     chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
-    if chosen is None and not own:
+    if chosen is not None:
+        return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
+    if not is_of_user(policy):
         tables = neighbouring_tables(arms, horizon, neighbours, limits)
         return Plays(player.both(tables, runs, player.identity), "", player.made)
-    if chosen is None:
-        chosen = able[most_telling(able, runs // 2, partial(player.looked_at, able))]
-    return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
+    kinds = ENDS if domain is Domain.BINARY else (*ENDS, *BETWEEN)
+    able = pairs(arms, horizon, neighbours, limits, most_pairs(runs // 2), kinds)
+    look = partial(first_look, arms=arms, claimed=policy.guarantee)
+    best = most_telling(able, runs // 2, partial(player.looked_at, able), look, FINALISTS)
+    finals = [
+        chosen_view(
+            *player.both(able[pair].tables, max(2, runs // 4), f"{player.identity} final {pair}"),
+            arms,
+            policy.guarantee,
+        )
+        for pair in best
+    ]
+    first = max(range(len(best)), key=lambda place: finals[place][0])
+    pair = able[best[first]]
+    return Plays(player.both(pair.tables, runs, player.identity), pair.difference, player.made, finals[first][1])
 
 
 def is_of_user(policy: Any) -> bool:

@@ -182,7 +182,7 @@ class Audit:
         about = (self.arms, self.horizon, self.domain, self.convention, self.runs, self.workers)
         sampled = plays(fault.policy, *about, fault.noise)
         claimed = self.policy.guarantee
-        cost = with_plays(PrivacyCost("", "", None), claimed, sampled.arms, self.failure, sampled.inputs)
+        cost = with_plays(PrivacyCost("", "", None), claimed, sampled.arms, self.failure, sampled.inputs, sampled.view)
         bounds, _ = cost.bounds_of(claimed)
         return cost.verdict(claimed) is AuditVerdict.VIOLATED, 0.0 if bounds is None else bounds.shown
 

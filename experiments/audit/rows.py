@@ -185,7 +185,7 @@ def audit(
             if level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
                 raise ParameterError("runs", f"must be 0 at level={level}: plays compare whole sequences of arms")
             sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
+            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs, sampled.view)
             made = sampled.made
             if private:
                 power = audited.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
