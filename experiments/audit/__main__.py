@@ -56,6 +56,7 @@ import sys
 
 from omegaconf import OmegaConf
 
+from experiments.audit.power import BELIEVED
 from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow, audit
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.overrides import without
@@ -69,6 +70,9 @@ def row_as_text(row: AuditRow) -> str:
         word, kept, _ = row.deciding
         values["delta_kept" if word == "δ" else "epsilon_kept"] = f"{_shown(kept)} (declared, and refuted)"
         del values["slack"]
+    for name in ("verdict", "paper_verdict"):
+        if row.plays and values[name] in BELIEVED:
+            values[name] = f"{values[name]} at K = {row.arms}, T = {row.horizon}"
     return "\n".join(f"{name:16} {_shown(value)}" for name, value in values.items())
 
 

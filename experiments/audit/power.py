@@ -29,11 +29,19 @@ BELIEVED = (AuditVerdict.KEPT, AuditVerdict.TIGHT)
 
 @dataclass(frozen=True)
 class Power:
-    """What an audit by plays would have seen, in `words`; `seen`: that the noise is missing; None if not known."""
+    """What an audit by plays would have seen, in `words`.
+
+    Attributes
+    ----------
+    seen: that the noise is missing; None if not known.
+    made: plays.
+    half_seen: that half of the noise is missing.
+    """
 
     seen: bool | None
     words: str
     made: int = 0
+    half_seen: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +80,7 @@ class Audit:
             return Power(False, words, reaction.made)
         if violated:
             return Power(True, "", reaction.made)
-        seen, words = self._planted(reaction)
-        return Power(seen, words, reaction.made)
+        return self._planted(reaction)
 
     def by_bounds(self, cost: PrivacyCost) -> Power:
         """The power of bounds that were computed without plays, `cost`, which keep the promise.
@@ -141,22 +148,25 @@ class Audit:
         problem = problem if changes is None else f"the bounds of {self.policy.name} do not follow its budget"
         return None, f"no fault could be planted: {problem}"
 
-    def _planted(self, reaction: Reaction) -> tuple[bool | None, str]:
+    def _planted(self, reaction: Reaction) -> Power:
         """Whether the plays see that the noise is missing, and what they say without and with half of the noise."""
+        made = reaction.made
         try:
             without, half = self._faults()
             budgets = self.own and without.policy is not self.policy
             if budgets and (self._reaction(without.policy).arms == reaction.arms).all():
-                return None, f"{without.words} the arms are the same: whether the audit would see it is not known"
+                words = f"{without.words} the arms are the same: whether the audit would see it is not known"
+                return Power(None, words, made)
             seen, shown = self._shown(without)
             half_seen, half_shown = self._shown(half)
         except (ParameterError, UserError) as error:
-            return None, f"its noise cannot be scaled, so whether the audit would see a fault is not known: {error}"
+            words = f"its noise cannot be scaled, so whether the audit would see a fault is not known: {error}"
+            return Power(None, words, made)
         words = f"{without.words} this audit shows {shown:.3g}: {_said(seen)}"
         words += f"; {half.words} {half_shown:.3g}: {_said(half_seen)}"
         if not seen:
-            return seen, f"{words}; {self._longer(without)}"
-        return seen, f"{words}; rests on {self.runs} plays on each of two inputs"
+            return Power(seen, f"{words}; {self._longer(without)}", made)
+        return Power(seen, f"{words}; rests on {self.runs} plays on each of two inputs", made, half_seen)
 
     def _faults(self) -> tuple[Fault, Fault]:
         """The policy without its noise, and with half of it. Raises `ParameterError`."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -13,7 +13,7 @@ import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import PROMISED, Level, cost_at
+from bandits.audit.audits import PROMISED, Level, beyond_promise, cost_at
 from bandits.audit.costs import NOTHING, ROUNDING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
@@ -37,9 +37,11 @@ from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
+TIMES, SHORT, LONG = 4, 50, 1000  # horizon of plays of a user's class: so many times the least, within these steps
 FEWEST_RUNS = 200  # however many steps they have
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
+BEYOND_ARMS = (Scope.LOCAL, Scope.SHUFFLE, Scope.DISTRIBUTED)  # promises about what a learner sees, of which arms tell
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -58,7 +60,8 @@ class AuditRow:
     the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
     `NO_PROMISE`, or `NOT_PROMISED` at this level. It is `NO_VERDICT` if nothing depends on rewards, or if the audit,
     the plays if any were asked for, would not have shown that the noise is missing. For a class of the user its own
-    ledger is the only upper bound: the verdict is `DECLARED` if it was not played or no fault could be planted.
+    ledger is the only upper bound: the verdict is `DECLARED` if it was not played, if plays would not have shown that
+    half of the noise is missing, or if the promise is about more than arms.
     `slack` is what the class claims over what is kept. `parameters` are those of the policy without its budget. `runs`
     are the plays behind the lower bound, 0 if it is exact. `excuse` is the reason in the YAML of the policy for a
     violated promise of the class. `plays` is the number of all plays that were made, but for those of planted faults,
@@ -148,16 +151,19 @@ def audit(
     """Audit the policy that `overrides` configure; `about` has the `AUDIT_KEYS`. Raises `UserError`.
 
     Without `horizon=` among the overrides it is the least horizon, from `least` steps on, at which arms depend on
-    rewards. All runs on one input have at most `steps` steps: fewer runs than wanted, but `FEWEST_RUNS`. Sampled runs
-    are divided among `workers` processes; the numbers do not depend on how many.
+    rewards; for plays of a class of the user, `TIMES` the least of all, but from `SHORT` to `LONG` steps. All runs on
+    one input have at most `steps` steps: fewer runs than wanted, but `FEWEST_RUNS`. Sampled runs are divided among
+    `workers` processes; the numbers do not depend on how many.
     """
     composed = composer.compose(overrides)
     config = composed.config
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
     instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
-    holding = {"arms": about, "horizon": config, "runs": about}
-    arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
+    own = is_own(policy)
+    runs = _at_least(about, "runs", 0)
+    arms = _at_least(about, "arms", 2) if about.arms is not None else 3 if own and runs else 2
+    horizon = _at_least(config, "horizon", 1)
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
@@ -165,20 +171,27 @@ def audit(
     level = PROMISED[policy.guarantee.scope]
     level = level if about.level is None else _word(about, "level", Level)
     played, made, power, private = policy, 0, None, policy.guarantee.private
-    if private and is_own(policy):
+    if private and own:
         _require_noise_of_rng(policy, arms, horizon)
     try:
         if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
             played = GivenMoments.of(policy, instance)
         chosen = None
         if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
-            chosen = chosen_horizon(played, arms, max(arms, least), domain, convention)
+            first = arms if own and runs else max(arms, least)
+            chosen = chosen_horizon(played, arms, first, domain, convention)
             horizon = chosen or (LONGEST if runs else horizon)
+            if own and runs and chosen:
+                horizon = max(chosen, min(TIMES * chosen, LONG), SHORT)
         runs = int(min(runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
         if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
             raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
         failure = _failure(about)
         cost = cost_at(level, played, arms, horizon, domain, convention)
+        beyond = ""
+        if own and private:
+            cost = cost.as_declared() if level is Level.RELEASE else cost
+            beyond = beyond_promise(played, arms, horizon, domain)
         audited = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
         if runs:
             require_runs(runs, failure)
@@ -194,14 +207,13 @@ def audit(
     except ParameterError as error:
         raise UserError(f"{error} (policy {files['policy']})") from None
     row = row_of(policy, cost, level, domain, convention, arms, horizon)
-    own = is_own(policy)
     row = dataclasses.replace(
         row,
         excuse=_excuse(config, files["policy"]),
         plays=made + (0 if power is None else power.made),
-        power=_words(power, chosen),
-        verdict=_with_power(row.verdict, power, own, runs),
-        paper_verdict=_with_power(row.paper_verdict, power, own, runs),
+        power="; ".join(filter(None, [_words(power, chosen), *(_not_played(policy.guarantee, beyond) if own else ())])),
+        verdict=_with_power(row.verdict, power, own, runs, policy.guarantee.scope, beyond),
+        paper_verdict=_with_power(row.paper_verdict, power, own, runs, policy.guarantee.scope, beyond),
     )
     if isinstance(played, GivenMoments):
         return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
@@ -248,7 +260,6 @@ def _words(power: Power | None, chosen: int | None) -> str:
 MOST = {"runs": 10**8, "arms": 10**6}
 MOST_TABLE = 10**7  # rewards that a play may see
 MOST_PLAYED = 10**10  # rewards of all plays together
-_NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
 
 
 def row_of(
@@ -318,12 +329,28 @@ def with_verdicts(row: AuditRow) -> AuditRow:
     return dataclasses.replace(row, verdict=NO_VERDICT, paper_verdict=NO_VERDICT)
 
 
-def _with_power(verdict: str, power: Power | None, own: bool, runs: int) -> str:
-    """The verdict of an audit of this power. The bounds of a user's class are its own ledger, so plays must see it."""
+def _with_power(verdict: str, power: Power | None, own: bool, runs: int, scope: Scope, beyond: str) -> str:
+    """The verdict of an audit of this power; `beyond`: what the ledger spends more of than a rho or a level allows.
+
+    The bounds of a user's class are its own ledger, so plays must have seen it if half of the noise were missing.
+    """
     if power is not None and power.seen is False and verdict in (*BELIEVED, AuditVerdict.UNDECIDED):
         return NO_VERDICT
-    declared = own and (runs == 0 or power is None or power.seen is None)
+    if beyond and verdict in BELIEVED:
+        return AuditVerdict.UNDECIDED
+    declared = own and (runs == 0 or power is None or not power.half_seen or scope in BEYOND_ARMS)
     return DECLARED if declared and verdict in BELIEVED else verdict
+
+
+def _not_played(claimed: Guarantee, beyond: str) -> Iterator[str]:
+    """The parts of the promise of a user's class that plays cannot judge, in words."""
+    if claimed.scope in BEYOND_ARMS:
+        yield f"declared is what a learner sees (scope={claimed.scope}): arms may refute it and never confirm it"
+    if beyond:
+        yield f"its ledger does not keep it: {beyond}"
+    elif claimed.level is not None or claimed.rho is not None:
+        name = "rho" if claimed.level is None else "level"
+        yield f"judged are epsilon and delta; {name} is what its ledger says"
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:
