@@ -15,7 +15,7 @@ from bandits.guarantees import NO_PROMISE, Guarantee, Scope
 from bandits.parameters import ParameterError, require
 
 
-class Parameters:
+class _Parameters:
     """Base of frozen dataclasses of parameters: a field that is a `Literal` takes no other value, or `ParameterError`.
 
     It is checked before what the `__post_init__` of a subclass checks, which need not call this one.
@@ -41,14 +41,14 @@ def _literals_of(cls: Any) -> dict[str, tuple[Any, ...]]:
 
 def _after_literals(own: Callable[..., None]) -> Callable[..., None]:
     @wraps(own)
-    def checked(self: Parameters, *given: Any) -> None:
-        Parameters.__post_init__(self)
+    def checked(self: _Parameters, *given: Any) -> None:
+        _Parameters.__post_init__(self)
         own(self, *given)
 
     return checked
 
 
-class Environment(Parameters, ABC):
+class Environment(_Parameters, ABC):
     """What a learner faces. Subclasses are frozen dataclasses of their parameters.
 
     `name` is the word used in configs and results, `citation` says where the environment comes from,
@@ -78,7 +78,7 @@ class Environment(Parameters, ABC):
 Faced = TypeVar("Faced", bound=Environment, contravariant=True)
 
 
-class Learner(Parameters, ABC, Generic[Faced]):
+class Learner(_Parameters, ABC, Generic[Faced]):
     """An algorithm that learns from an environment. Subclasses are frozen dataclasses of their parameters.
 
     Attributes

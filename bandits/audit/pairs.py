@@ -24,7 +24,7 @@ BETWEEN = (
     *((LOW, MIDDLE, LOW), (MIDDLE, HIGH, HIGH), (LOW, INSIDE, DRAWN)),
     *((LOW, HIGH, MIDDLE), (LOW, HIGH, INSIDE), (LOW, MIDDLE, INSIDE), (MIDDLE, HIGH, INSIDE)),
 )
-Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
+_Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def changed_places(horizon: int, most: int) -> list[int]:
 def most_telling(
     candidates: Sequence[Pair],
     runs: int,
-    play: Callable[[list[int], int, int], list[Plays]],
+    play: Callable[[list[int], int, int], list[_Plays]],
     worth: Callable[[IntArray, IntArray], float],
     wanted: int = 1,
 ) -> list[int]:
@@ -103,7 +103,7 @@ def most_telling(
     others are played again: `play(pairs, runs, round)`.
     """
     alive, rounds = list(range(len(candidates))), max(1, math.ceil(math.log2(max(2, len(candidates) / wanted))))
-    seen: dict[int, Plays] = {}
+    seen: dict[int, _Plays] = {}
     for number in range(rounds):
         more = max(LEAST, runs // (rounds * len(alive)))
         for pair, fresh in zip(alive, play(alive, more, number), strict=True):
@@ -114,5 +114,5 @@ def most_telling(
     return alive[:wanted]
 
 
-def _joined(earlier: Plays, fresh: Plays) -> Plays:
+def _joined(earlier: _Plays, fresh: _Plays) -> _Plays:
     return np.concatenate([earlier[0], fresh[0]]), np.concatenate([earlier[1], fresh[1]])

@@ -8,7 +8,7 @@ import math
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import require_horizon
-from bandits.divergences import private_divergence
+from bandits.divergences import private_divergence_from
 from bandits.parameters import require
 
 
@@ -23,7 +23,7 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
     require(epsilon >= 1e-100, "epsilon", epsilon, "a number > 0 (and at least 1e-100), or infinity")
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]
-    return sum((best - mean) / private_divergence(mean, best, epsilon) for mean in suboptimal)
+    return sum((best - mean) / private_divergence_from(best, mean - best, epsilon) for mean in suboptimal)
 
 
 def lower_bound_line(means: FloatArray, epsilon: float, horizon: float) -> float:

@@ -1,7 +1,7 @@
 """The answer to a question: the finalists of a race, whom to take, and how that changes with what was asked."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -164,128 +164,150 @@ def growing_answer(
     While loops are compiled, looks at the policies that can be played come before that.
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
-    return _answers(
-        question(**fields), number_of_runs(runs), () if results_dir is None else (f"results_dir={results_dir}",), tell
-    )
+    return Advisor(tell, results_dir).answers(question(**fields), number_of_runs(runs))
 
 
-def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable[[str], None]) -> Iterator[Answer]:
-    composer = Composer()
-    private, free = contenders(asking, composer, extra)
-    tell(f"{len(private)} policies promise enough")
-    seconds: dict[str, float] = {}
-    with closing(trials(private, free, asking.users)) as trying:
+@dataclass(frozen=True)
+class Advisor:
+    """Answers questions; `tell` is given a line after each stage, and runs are stored in `results_dir`."""
+
+    tell: Callable[[str], None] = lambda _: None
+    results_dir: str | None = None
+    composer: Composer = field(default_factory=Composer)
+
+    def contenders(
+        self, asking: Question, among: Collection[str] | None = None
+    ) -> tuple[list[Contender], list[Contender]]:
+        """As the function of that name."""
+        return contenders(asking, self.composer, among, self.results_dir)
+
+    def named(self, asking: Question, names: Collection[str]) -> list[Contender]:
+        """The contenders with these names, private or not."""
+        return [one for some in self.contenders(asking, names) for one in some]
+
+    def answers(self, asking: Question, runs: int) -> Iterator[Answer]:
+        """As `growing_answer`, with `runs` of each finalist."""
+        private, free = self.contenders(asking)
+        self.tell(f"{len(private)} policies promise enough")
+        with closing(trials(private, free, asking.users)) as trying:
+            seconds = yield from self._first_looks(asking, private, trying)
+            finalists, dropped = race(asking, private, self.tell, seconds=seconds)
+            self.tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
+            answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+            yield answer
+            rows, rivals = judged(self.placed(asking, finalists, runs, ROUNDS[-1]))
+            for more in trying:  # those without privacy, which others compile meanwhile
+                seconds |= more
+        names = [row.contender.name for row in rows]
+        yardstick = self.without_privacy(asking, free, names, runs, seconds)
+        yield from self._finals(replace(answer, rows=rows, contest=rivals, free=yardstick))
+
+    def _first_looks(
+        self, asking: Question, private: Sequence[Contender], trying: Iterable[dict[str, float]]
+    ) -> Generator[Answer, None, dict[str, float]]:
+        """Looks at the best of those that can be played after a few runs, while others are compiled.
+
+        Ends when all of `private` have been tried, and returns the seconds that a run takes.
+        """
+        seconds: dict[str, float] = {}
         for number, more in enumerate(trying):
             seconds |= more
             compiling = tuple(one.label for one in private if key_of(one) not in seconds)
             if not compiling:
                 break
-            tell(f"compiling, once for this machine: {', '.join(compiling)}")
-            look = _look(asking, private, seconds, compiling) if number else None
-            if look is not None and look.rows:
-                yield look
-        finalists, dropped = race(asking, private, tell, seconds=seconds)
-        tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
-        answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+            self.tell(f"compiling, once for this machine: {', '.join(compiling)}")
+            fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST] if number else []
+            rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
+            if rows:
+                yield Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
+        return seconds
+
+    def _finals(self, answer: Answer) -> Iterator[Answer]:
+        """The answer of all runs as it grows: from how many users on something learns, then the variations."""
+        asking, names = answer.asking, [row.contender.name for row in answer.rows]
+        if names and not answer.learns:
+            answer = replace(answer, learned=self.learned(asking))
         yield answer
-        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra, ROUNDS[-1]))
-        for more in trying:  # those without privacy, which others compile meanwhile
-            seconds |= more
-    names = [row.contender.name for row in rows]
-    yardstick = _without_privacy(asking, free, names, runs, seconds, composer, extra)
-    answer = replace(answer, rows=rows, contest=rivals, free=yardstick)
-    if rows and not answer.learns:
-        answer = replace(answer, learned=_learned(asking, composer, extra, tell))
-    yield answer
-    recommended = {row.contender.name for row in answer.best}
-    for varied in chain(
-        _varied(asking, names, recommended, composer, extra, tell), _trusted(asking, composer, extra, tell)
-    ):
-        answer = replace(answer, variations=[*answer.variations, varied])
-        yield answer
+        recommended = {row.contender.name for row in answer.best}
+        for there in chain(self.varied(asking, names, recommended), self.trusted(asking)):
+            answer = replace(answer, variations=[*answer.variations, there])
+            yield answer
 
+    def placed(self, asking: Question, finalists: Sequence[Contender], runs: int, raced: int = 0) -> list[Row]:
+        """The row of each finalist, its runs shared equally by several places of the best arm.
 
-def _look(
-    asking: Question, private: Sequence[Contender], seconds: dict[str, float], compiling: tuple[str, ...]
-) -> Answer:
-    """The best after a few runs of those that can be played, while others are compiled."""
-    fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST]
-    rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
-    return Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
+        `raced`: how many runs of each at the first place do not count, as they have decided who the finalists are: the
+        intervals of a table hold for policies that were not chosen by the same runs.
+        """
+        if not finalists:
+            return []
+        orders = asking.orders(PLACES)
+        names, share = {one.name for one in finalists}, math.ceil(runs / len(orders))
+        error = error_of_each(len(finalists))
+        others = (play(self.named(asking.in_order(order), names), share) for order in orders[1:])
+        placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
+        return [pooled([rows[one.name] for rows in placed], orders, error, raced) for one in finalists]
 
+    def without_privacy(
+        self,
+        asking: Question,
+        free: Sequence[Contender],
+        names: Collection[str],
+        runs: int,
+        seconds: dict[str, float],
+    ) -> Row | None:
+        """The best of the best few in a race without privacy, finalists at an epsilon that costs nothing among them.
 
-def _placed(
-    asking: Question,
-    finalists: Sequence[Contender],
-    runs: int,
-    composer: Composer,
-    extra: tuple[str, ...],
-    raced: int = 0,
-) -> list[Row]:
-    """The row of each finalist, its runs shared equally by several places of the best arm.
+        It has the least mean of all runs; a race alone may be won by luck.
+        """
+        rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
+        racers, _ = race(asking, [*free, *self.named(rich, names)], longest=QUICK, seconds=seconds)
+        kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
+        for one in racers[:VARIED]:
+            kinds[rich if one.policy.guarantee.private else asking].append(one)
+        rows = [row for there, some in kinds.items() for row in self.placed(there, some, runs)]
+        return min(rows, key=lambda row: row.mean.estimate, default=None)
 
-    `raced`: how many runs of each at the first place do not count, as they have decided who the finalists are: the
-    intervals of a table hold for policies that were not chosen by the same runs.
-    """
-    if not finalists:
-        return []
-    orders = asking.orders(PLACES)
-    names, share, error = {one.name for one in finalists}, math.ceil(runs / len(orders)), error_of_each(len(finalists))
-    others = (play(_named(asking.in_order(order), names, composer, extra), share) for order in orders[1:])
-    placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
-    return [pooled([rows[one.name] for rows in placed], orders, error, raced) for one in finalists]
+    def varied(self, asking: Question, names: Collection[str], recommended: Collection[str]) -> Iterator[Variation]:
+        """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended."""
+        if not names:
+            return
+        for field_, value, other, runs in _cases(asking, "epsilon" if asking.rho is None else "rho"):
+            self.tell(
+                f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps"
+            )
+            few = sorted(play(self.named(other, names), ROUNDS[0]), key=lambda row: row.lost)
+            ranged = field_ == "gap" and asking.ranged
+            kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
+            best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
+            rows = sorted(self.placed(other, best, runs), key=lambda row: row.lost)
+            there = Variation(field_, value, other, judged(rows)[0])
+            if field_ == "gap" and not there.learns:
+                there = replace(there, learned=self.learned(other, names))
+            yield there
 
+    def trusted(self, asking: Question) -> Iterator[Variation]:
+        """What a weaker trust would save: a race of all policies that promise enough then."""
+        for trust in asking.weaker:
+            self.tell(f"the same with trust {trust}")
+            other = replace(asking, trust=trust)
+            finalists, _ = race(other, self.contenders(other)[0])
+            yield Variation("trust", trust, other, judged(play(finalists, FEWEST))[0])
 
-def _without_privacy(
-    asking: Question,
-    free: Sequence[Contender],
-    names: Collection[str],
-    runs: int,
-    seconds: dict[str, float],
-    composer: Composer,
-    extra: tuple[str, ...],
-) -> Row | None:
-    """Of the best few in a race without privacy, among them the finalists at an epsilon that costs nothing, the best.
-
-    It has the least mean of all runs; a race alone may be won by luck.
-    """
-    rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
-    racers, _ = race(asking, [*free, *_named(rich, names, composer, extra)], longest=QUICK, seconds=seconds)
-    kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
-    for one in racers[:VARIED]:
-        kinds[rich if one.policy.guarantee.private else asking].append(one)
-    rows = [row for there, some in kinds.items() for row in _placed(there, some, runs, composer, extra)]
-    return min(rows, key=lambda row: row.mean.estimate, default=None)
-
-
-def _named(asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...]) -> list[Contender]:
-    """The contenders with these names, private or not."""
-    return [one for some in contenders(asking, composer, extra, names) for one in some]
-
-
-def _varied(
-    asking: Question,
-    names: Collection[str],
-    recommended: Collection[str],
-    composer: Composer,
-    extra: tuple[str, ...],
-    tell: Callable[[str], None],
-) -> Iterator[Variation]:
-    """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended."""
-    if not names:
-        return
-    budget = "epsilon" if asking.rho is None else "rho"
-    for field_, value, other, runs in _cases(asking, budget):
-        tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
-        few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        ranged = field_ == "gap" and asking.ranged
-        kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
-        best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
-        rows = sorted(_placed(other, best, runs, composer, extra), key=lambda row: row.lost)
-        there = Variation(field_, value, other, judged(rows)[0])
-        if field_ == "gap" and not there.learns:
-            there = replace(there, learned=_learned(other, composer, extra, tell, names))
-        yield there
+    def learned(self, asking: Question, among: Collection[str] | None = None) -> Learned:
+        """The first of 4, 16, 64, ... times as many users with which something learns; `among`: as in `contenders`."""
+        most, users = asking.users, asking.users * STEP
+        while users <= MOST_USERS:
+            self.tell(f"does anything learn with {users} users?")
+            other = replace(asking, users=users)
+            finalists, _ = race(other, self.contenders(other, among)[0])
+            if not finalists:
+                break
+            there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
+            if there.learns:
+                return Learned(there, users)
+            most, users = users, users * STEP
+        return Learned(None, most)
 
 
 def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question, int]]:
@@ -298,39 +320,6 @@ def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question
         users = min(round(asking.users * factor), MOST_USERS)
         if len(asking.means) <= users != asking.users:
             yield "users", users, replace(asking, users=users), CURVE
-
-
-def _trusted(
-    asking: Question, composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
-) -> Iterator[Variation]:
-    """What a weaker trust would save: a race of all policies that promise enough then."""
-    for trust in asking.weaker:
-        tell(f"the same with trust {trust}")
-        other = replace(asking, trust=trust)
-        finalists, _ = race(other, contenders(other, composer, extra)[0])
-        yield Variation("trust", trust, other, judged(play(finalists, FEWEST))[0])
-
-
-def _learned(
-    asking: Question,
-    composer: Composer,
-    extra: tuple[str, ...],
-    tell: Callable[[str], None],
-    among: Collection[str] | None = None,
-) -> Learned:
-    """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies."""
-    most, users = asking.users, asking.users * STEP
-    while users <= MOST_USERS:
-        tell(f"does anything learn with {users} users?")
-        other = replace(asking, users=users)
-        finalists, _ = race(other, contenders(other, composer, extra, among)[0])
-        if not finalists:
-            break
-        there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
-        if there.learns:
-            return Learned(there, users)
-        most, users = users, users * STEP
-    return Learned(None, most)
 
 
 def _bound(asking: Question) -> float | None:

@@ -6,10 +6,9 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
-from experiments.advice.fixed_budget import Namer, gaussian_rho, namers, two_arms
-from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.config.compose import Composer
-from experiments.errors import UserError, shown
+from experiments.advice.fixed_budget import Namer, NamingCase
+from experiments.advice.question import MOST_USERS, Question, below, number_between, number_of_runs, question
+from experiments.errors import UserError
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
@@ -46,65 +45,26 @@ class Naming:
     nearby: list[tuple[float, int | None, Namer | None]] = field(default_factory=list)
 
 
-class _Case:
-    """Who names the best arm of a question, for any number of users, each simulated once."""
+@dataclass(frozen=True)
+class _Search:
+    """Who is least often wrong, by the number of users, each simulated once."""
 
-    def __init__(
-        self,
-        asking: Question,
-        beta: float,
-        runs: int,
-        results_dir: str | None,
-        composer: Composer,
-        tell: Callable[[str], None],
-    ) -> None:
-        promise = asking.promise
-        self.means, self.trust, self.tell = asking.means, asking.trust, tell
-        self.epsilon = promise.epsilon if asking.rho is None else None
-        self.rho = None if asking.rho is None else promise.rho
-        self.delta = promise.delta if asking.rho is None else 0.0
-        self.beta, self.runs, self.results_dir, self.composer = beta, runs, results_dir, composer
-        self.curve: dict[int, Namer] = {}
-
-    def rows(self, users: int) -> list[Namer]:
-        """The policies that promise enough, with rules that stop by themselves."""
-        return self._named(users, self.epsilon, self.rho, self.trust, delta=self.delta)
+    case: NamingCase
+    tell: Callable[[str], None]
+    curve: dict[int, Namer] = field(default_factory=dict)
 
     def best(self, users: int) -> Namer:
         """The least often wrong of those that use all users."""
         if users not in self.curve:
             self.tell(f"{users:,} users")
-            self.curve[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False, delta=self.delta)[0]
+            self.curve[users] = self.case.namers(users, rules=False)[0]
         return self.curve[users]
-
-    def free(self, users: int) -> Namer:
-        """The best one without privacy."""
-        return self._named(users, None, None, "central")[0]
-
-    def _named(
-        self,
-        users: int,
-        epsilon: float | None,
-        rho: float | None,
-        trust: str,
-        rules: bool = True,
-        delta: float = 0.0,
-    ) -> list[Namer]:
-        stored = self.runs, self.results_dir, self.composer
-        return namers(self.means, users, epsilon, rho, self.beta, *stored, trust, rules, delta)
 
     def fewest(self, error: float) -> int:
         """About the least number of users that is enough. Raises `UserError` if none is."""
-        if len(self.means) == 2:
-            return min(_fewest_of_two(design, error) for design in self._designs())
-        return _fewest(self.best, FIRST * len(self.means), error)
-
-    def _designs(self) -> list[TwoArms]:
-        """The tests of two arms: one for the budget, and one with normal noise if a delta admits that."""
-        means = self.means[0], self.means[1]
-        rho = gaussian_rho(self.epsilon, self.delta) if self.delta and self.epsilon else None
-        normal = [two_arms(means, rho=rho)] if rho is not None and self.trust == "central" else []
-        return [two_arms(means, self.epsilon, self.rho, self.trust), *normal]
+        if len(self.case.means) == 2:
+            return min(_fewest_of_two(design, error) for design in self.case.designs)
+        return _fewest(self.best, FIRST * len(self.case.means), error)
 
 
 def name_best(
@@ -130,37 +90,53 @@ def name_best(
     asking = question(users=MOST_USERS if users is None else users, **fields).hardest
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
-    allowed = None if error is None else _checked(error)
-    made = allowed or USUAL, number_of_runs(runs), results_dir, Composer(), tell
-    case = _Case(asking, *made)
-    number = asking.users if allowed is None else case.fewest(allowed)
+    allowed = None if error is None else number_between(error, "error", 0.001, below(0.5))
+    case = _case(asking, allowed or USUAL, number_of_runs(runs), results_dir)
+    search = _Search(case, tell)
+    number = asking.users if allowed is None else search.fewest(allowed)
     if allowed is None or len(asking.means) == 2:
         for factor in CURVE:
             if FIRST * len(asking.means) <= round(number * factor) <= MOST_USERS:
-                case.best(round(number * factor))
-    best = case.rows(number)
-    curve = sorted((case.curve | {number: best[0]}).items())
-    sure = None if allowed is None else _sure(case.rows, number, allowed)
+                search.best(round(number * factor))
+    best = case.namers(number)
+    curve = sorted((search.curve | {number: best[0]}).items())
+    sure = None if allowed is None else _sure(case, number, allowed)
     nearby = []
     for factor in asking.nearby:
         tell(f"the same with {factor:.3g} times the gaps")
-        nearby.append((factor, *_there(_Case(asking.with_gaps(factor), *made), number, allowed)))
-    return Naming(replace(asking, users=number), allowed, best, case.free(number), curve, sure, nearby)
+        there = _Search(replace(case, means=asking.with_gaps(factor).means), tell)
+        nearby.append((factor, *_there(there, number, allowed)))
+    return Naming(replace(asking, users=number), allowed, best, case.free.namers(number)[0], curve, sure, nearby)
 
 
-def _there(case: _Case, users: int, error: float | None) -> tuple[int | None, Namer | None]:
-    """The number of users of a case, the given one or what is enough, and who is least often wrong."""
+def _case(asking: Question, beta: float, runs: int, results_dir: str | None) -> NamingCase:
+    """The case of a question: a rho alone, or epsilon with its delta."""
+    promise, by_rho = asking.promise, asking.rho is not None
+    return NamingCase(
+        means=asking.means,
+        epsilon=None if by_rho else promise.epsilon,
+        rho=promise.rho if by_rho else None,
+        beta=beta,
+        runs=runs,
+        results_dir=results_dir,
+        trust=asking.trust,
+        delta=0.0 if by_rho else promise.delta,
+    )
+
+
+def _there(search: _Search, users: int, error: float | None) -> tuple[int | None, Namer | None]:
+    """The number of users, the given one or what is enough, and who is least often wrong."""
     try:
-        number = users if error is None else case.fewest(error)
+        number = users if error is None else search.fewest(error)
     except UserError:  # none is enough
         return None, None
-    return number, case.best(number)
+    return number, search.best(number)
 
 
-def _sure(rows: Callable[[int], list[Namer]], number: int, error: float) -> tuple[int, Namer] | None:
+def _sure(case: NamingCase, number: int, error: float) -> tuple[int, Namer] | None:
     """The first of 1, 4, 16, ... times this number of users with which a rule that stops by itself has done so."""
     for _ in range(STEPS + 1):
-        stopped = [row for row in rows(number) if row.stops and row.wrong.high <= error]
+        stopped = [row for row in case.namers(number) if row.stops and row.wrong.high <= error]
         if stopped:
             return number, min(stopped, key=lambda row: row.users)
         number *= FACTOR
@@ -194,9 +170,3 @@ def _fewest(best: Callable[[int], Namer], first: int, error: float) -> int:
         middle = round((low * high) ** 0.5)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _checked(error: Any) -> float:
-    if isinstance(error, bool) or not isinstance(error, int | float) or not 0.001 <= error < 0.5:
-        raise UserError(f"error: must be a number from 0.001 to 0.5, got {shown(error)}")
-    return float(error)

@@ -5,15 +5,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import PROMISED, Level, beyond_promise, cost_at
+from bandits.audit.audits import PROMISED, Level, beyond_promise
 from bandits.audit.costs import NOTHING, ROUNDING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
@@ -26,17 +25,20 @@ from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from bandits.trials import noise_is_elsewhere
-from experiments.audit.plays import limits_of, plays
+from experiments.audit.game import AuditGame
+from experiments.audit.parameters import read_parameters, written_parameters
+from experiments.audit.plays import plays
 from experiments.audit.power import BELIEVED, Audit, Power, playable
 from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
-from experiments.config.compose import Composer
+from experiments.config.compose import Composed, Composer
 from experiments.config.overrides import PARTS
-from experiments.errors import UserError, nearest, whole_number
+from experiments.errors import UserError, is_number, nearest, whole_in
 from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
+ARMS, OWN_ARMS = 2, 3  # of an audit, and of plays of a user's class, if nothing is said
 TIMES, SHORT, LONG = 4, 50, 1000  # horizon of plays of a user's class: so many times the least, within these steps
 FEWEST_RUNS = 200  # however many steps they have
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
@@ -44,12 +46,6 @@ DECLARED = "declared"  # verdict on a user's class of which no plays show that i
 BEYOND_ARMS = (Scope.LOCAL, Scope.SHUFFLE, Scope.DISTRIBUTED)  # promises about what a learner sees, of which arms tell
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
-
-
-@cache
-def _value(text: str) -> Any:
-    """A parameter from its text; kept, as the same few texts stand in hundreds of rows."""
-    return None if text == "None" else yaml.safe_load(text)
 
 
 @dataclass(frozen=True)
@@ -122,8 +118,7 @@ class AuditRow:
     @cached_property
     def of_policy(self) -> dict[str, Any]:
         """The parameters of the policy, by name."""
-        parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
-        return {name: _value(text) for name, text in parameters.items()}
+        return read_parameters(self.parameters)
 
     @property
     def share(self) -> tuple[float, float]:
@@ -156,68 +151,116 @@ def audit(
     `workers` processes; the numbers do not depend on how many.
     """
     composed = composer.compose(overrides)
-    config = composed.config
+    file = composer.file_of("policy", composed.choices["policy"])
+    try:
+        wanted = _wanted(composed, composer, about)
+        if wanted.private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
+            wanted = wanted.at_a_reaction(least)
+        wanted = wanted.within(steps)
+        cost, power, made = _cost(wanted, workers)
+        return _row(wanted, cost, power, made, _excuse(composed.config, file))
+    except ParameterError as error:
+        raise UserError(f"{error} (policy {file})") from None
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is wanted of an audit.
+
+    Attributes
+    ----------
+    policy: whose promise is judged; that of the `game` may be a `GivenMoments` around it.
+    chosen: the least horizon that was tried at which arms depend on rewards, if none was given.
+    """
+
+    policy: Learner[Any]
+    game: AuditGame
+    level: Level
+    runs: int
+    failure: float
+    chosen: int | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether the policy promises anything."""
+        return self.policy.guarantee.private
+
+    @property
+    def own(self) -> bool:
+        """Whether the policy is a class of the user."""
+        return is_own(self.policy)
+
+    @cached_property
+    def beyond(self) -> str:
+        """What the ledger of a user's class spends more of than the rho or level that it promises. `ParameterError`."""
+        game = self.game
+        return beyond_promise(game.policy, game.arms, game.horizon, game.domain) if self.own and self.private else ""
+
+    def at_a_reaction(self, least: int) -> "_Wanted":
+        """The same at the least horizon, from `least` steps on, at which arms depend on rewards.
+
+        Plays of a class of the user go on, as its later decisions may cost more than the first.
+        """
+        by_plays = self.own and self.runs > 0
+        chosen = chosen_horizon(self.game.at(self.game.arms if by_plays else max(self.game.arms, least)))
+        horizon = chosen or (LONGEST if self.runs else self.game.horizon)
+        if by_plays and chosen is not None:
+            horizon = max(chosen, min(TIMES * chosen, LONG), SHORT)
+        return dataclasses.replace(self, game=self.game.at(horizon), chosen=chosen)
+
+    def within(self, steps: float) -> "_Wanted":
+        """The same with fewer runs, if those on one input have more steps. Raises `UserError` if it is still a lot."""
+        arms, horizon = self.game.arms, self.game.horizon
+        runs = int(min(self.runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
+        if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+            raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
+        return dataclasses.replace(self, runs=runs)
+
+
+def _wanted(composed: Composed, composer: Composer, about: DictConfig) -> _Wanted:
+    """What a config asks for, checked. Raises `UserError` or `ParameterError`."""
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
     instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
-    own = is_own(policy)
-    runs = _at_least(about, "runs", 0)
-    arms = _at_least(about, "arms", 2) if about.arms is not None else 3 if own and runs else 2
-    horizon = _at_least(config, "horizon", 1)
+    own, runs = is_own(policy), whole_in(about, "runs", 0, MOST_RUNS)
+    arms = OWN_ARMS if own and runs else ARMS
+    arms = arms if about.arms is None else whole_in(about, "arms", 2, MOST_ARMS)
+    horizon = whole_in(composed.config, "horizon", 1, MOST_STEPS)
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
     convention = _word(about, "convention", Convention)
-    level = PROMISED[policy.guarantee.scope]
-    level = level if about.level is None else _word(about, "level", Level)
-    played, made, power, private = policy, 0, None, policy.guarantee.private
-    if private and own:
+    level = PROMISED[policy.guarantee.scope] if about.level is None else _word(about, "level", Level)
+    if policy.guarantee.private and own:
         _require_noise_of_rng(policy, arms, horizon)
-    try:
-        if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
-            played = GivenMoments.of(policy, instance)
-        chosen = None
-        if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
-            first = arms if own and runs else max(arms, least)
-            chosen = chosen_horizon(played, arms, first, domain, convention)
-            horizon = chosen or (LONGEST if runs else horizon)
-            if own and runs and chosen:
-                horizon = max(chosen, min(TIMES * chosen, LONG), SHORT)
-        runs = int(min(runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
-        if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
-            raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
-        failure = _failure(about)
-        cost = cost_at(level, played, arms, horizon, domain, convention)
-        beyond = ""
-        if own and private:
-            cost = cost.as_declared() if level is Level.RELEASE else cost
-            beyond = beyond_promise(played, arms, horizon, domain)
-        audited = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
-        if runs:
-            require_runs(runs, failure)
-            if level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
-                raise ParameterError("runs", f"must be 0 at level={level}: plays compare whole sequences of arms")
-            sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs, sampled.view)
-            made = sampled.made
-            if private:
-                power = audited.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
-        elif private and cost.verdict(policy.guarantee) in BELIEVED:
-            power = audited.by_bounds(cost)
-    except ParameterError as error:
-        raise UserError(f"{error} (policy {files['policy']})") from None
-    row = row_of(policy, cost, level, domain, convention, arms, horizon)
-    row = dataclasses.replace(
-        row,
-        excuse=_excuse(config, files["policy"]),
-        plays=made + (0 if power is None else power.made),
-        power="; ".join(filter(None, [_words(power, chosen), *(_not_played(policy.guarantee, beyond) if own else ())])),
-        verdict=_with_power(row.verdict, power, own, runs, policy.guarantee.scope, beyond),
-        paper_verdict=_with_power(row.paper_verdict, power, own, runs, policy.guarantee.scope, beyond),
-    )
-    if isinstance(played, GivenMoments):
-        return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
-    return row
+    played = policy
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        played = GivenMoments.of(policy, instance)
+    return _Wanted(policy, AuditGame(played, arms, horizon, domain, convention), level, runs, _failure(about))
+
+
+def _cost(wanted: _Wanted, workers: int) -> tuple[PrivacyCost, Power | None, int]:
+    """The bounds, with those of plays if there are `runs`; what they would have shown; and how many plays were made.
+
+    Raises `UserError` or `ParameterError`.
+    """
+    game, claimed, power, made = wanted.game, wanted.policy.guarantee, None, 0
+    cost = game.cost(wanted.level)
+    if wanted.own and wanted.level is Level.RELEASE:
+        cost = cost.as_declared()
+    audited = Audit(game, wanted.level, wanted.runs, wanted.failure, workers)
+    if wanted.runs:
+        require_runs(wanted.runs, wanted.failure)
+        if wanted.level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
+            raise ParameterError("runs", f"must be 0 at level={wanted.level}: plays compare whole sequences of arms")
+        sampled = plays(game, wanted.runs, workers)
+        cost = with_plays(cost, claimed, sampled.arms, wanted.failure, sampled.inputs, sampled.view)
+        made = sampled.made
+        if wanted.private:
+            power = audited.by_plays(cost.verdict(claimed) is AuditVerdict.VIOLATED)
+    elif wanted.private and cost.verdict(claimed) in BELIEVED:
+        power = audited.by_bounds(cost)
+    return cost, power, made + (0 if power is None else power.made)
 
 
 def _require_noise_of_rng(policy: Learner[Any], arms: int, horizon: int) -> None:
@@ -242,12 +285,10 @@ def _noise_is_elsewhere(policy: Learner[Any], arms: int, horizon: int) -> bool |
         return in_words(error)
 
 
-def chosen_horizon(policy: Any, arms: int, least: int, domain: Domain, convention: Convention) -> int | None:
-    """The least horizon at which the arms depend on rewards; None if none does, or the policy cannot be played."""
+def chosen_horizon(game: AuditGame) -> int | None:
+    """As `least_horizon`; None too if the policy cannot be played."""
     try:
-        if not playable(policy):
-            return None
-        return least_horizon(policy, arms, least, limits_of(policy, arms, least, domain), convention)
+        return least_horizon(game) if playable(game.policy) else None
     except (ParameterError, UserError):
         return None  # the audit at a given horizon says why
 
@@ -257,58 +298,58 @@ def _words(power: Power | None, chosen: int | None) -> str:
     return "; ".join(filter(None, [horizon, "" if power is None else power.words]))
 
 
-MOST = {"runs": 10**8, "arms": 10**6}
+MOST_ARMS, MOST_RUNS, MOST_STEPS = 10**6, 10**8, 2**63 - 1
 MOST_TABLE = 10**7  # rewards that a play may see
 MOST_PLAYED = 10**10  # rewards of all plays together
 
 
-def row_of(
-    policy: Learner[Any],
-    cost: PrivacyCost,
-    level: Level,
-    domain: Domain,
-    convention: Convention,
-    arms: int,
-    horizon: int,
-) -> AuditRow:
-    """A privacy cost as a row."""
-    claimed = policy.guarantee
+def _row(wanted: _Wanted, cost: PrivacyCost, power: Power | None, made: int, excuse: str) -> AuditRow:
+    """What was found, as a row."""
+    policy, level, game = wanted.policy, wanted.level, wanted.game
+    claimed, promised = policy.guarantee, policy.paper_guarantee
     bounds, _ = cost.bounds_of(claimed)
     bound = bounds or cost.epsilon or cost.delta
     assert bound is not None
-    values = {
-        field.name: getattr(policy, field.name)
-        for field in dataclasses.fields(policy)  # type: ignore[arg-type]
-        if field.name not in ("epsilon", "delta")
-    }
+    judged = partial(_with_power, power=power, wanted=wanted)
     return AuditRow(
         policy=policy.name,
         revision=policy.revision,
-        parameters=", ".join(f"{name}={value}" for name, value in values.items()),
+        parameters=_parameters(policy, game.policy),
         mechanism=cost.mechanism,
         calibration=cost.calibration,
         level=level,
         scope=claimed.scope,
         neighbours=claimed.neighbours,
-        domain=domain,
-        convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
-        arms=arms,
-        horizon=horizon,
-        paper_epsilon=policy.paper_guarantee.epsilon,
-        paper_delta=policy.paper_guarantee.delta,
+        domain=game.domain,
+        convention=game.convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
+        arms=game.arms,
+        horizon=game.horizon,
+        paper_epsilon=promised.epsilon,
+        paper_delta=promised.delta,
         epsilon_claimed=claimed.epsilon,
         delta_claimed=claimed.delta,
         **_both("epsilon", cost.epsilon),
         **_both("delta", cost.delta),
-        paper_verdict=_verdict(policy.paper_guarantee, claimed, cost, level),
-        verdict=_verdict(claimed, claimed, cost, level),
+        paper_verdict=judged(_verdict(promised, claimed, cost, level)),
+        verdict=judged(_verdict(claimed, claimed, cost, level)),
         slack=cost.slack(claimed) if claimed.private else math.nan,
         method=bound.method,
         error=bound.error,
         failure=bound.failure,
         runs=bound.runs,
         witness=bound.witness,
+        excuse=excuse,
+        plays=made,
+        power="; ".join(filter(None, [_words(power, wanted.chosen), *_not_played(wanted)])),
     )
+
+
+def _parameters(policy: Learner[Any], played: Any) -> str:
+    """The parameters of a policy but for its budget, with the moment that it was given, as text."""
+    names = [field.name for field in dataclasses.fields(policy)]  # type: ignore[arg-type]
+    values = {name: getattr(policy, name) for name in names if name not in ("epsilon", "delta")}
+    moment = f"v={played.moment.v:g}" if isinstance(played, GivenMoments) else ""
+    return ", ".join(filter(None, [written_parameters(values), moment]))
 
 
 def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: Level) -> str:
@@ -329,28 +370,30 @@ def with_verdicts(row: AuditRow) -> AuditRow:
     return dataclasses.replace(row, verdict=NO_VERDICT, paper_verdict=NO_VERDICT)
 
 
-def _with_power(verdict: str, power: Power | None, own: bool, runs: int, scope: Scope, beyond: str) -> str:
-    """The verdict of an audit of this power; `beyond`: what the ledger spends more of than a rho or a level allows.
+def _with_power(verdict: str, power: Power | None, wanted: _Wanted) -> str:
+    """The verdict of an audit of this power.
 
     The bounds of a user's class are its own ledger, so plays must have seen it if half of the noise were missing.
     """
     if power is not None and power.seen is False and verdict in (*BELIEVED, AuditVerdict.UNDECIDED):
         return NO_VERDICT
-    if beyond and verdict in BELIEVED:
+    if wanted.beyond and verdict in BELIEVED:
         return AuditVerdict.UNDECIDED
-    declared = own and (runs == 0 or power is None or not power.half_seen or scope in BEYOND_ARMS)
-    return DECLARED if declared and verdict in BELIEVED else verdict
+    blind = wanted.runs == 0 or power is None or not power.half_seen or wanted.policy.guarantee.scope in BEYOND_ARMS
+    return DECLARED if wanted.own and blind and verdict in BELIEVED else verdict
 
 
-def _not_played(claimed: Guarantee, beyond: str) -> Iterator[str]:
+def _not_played(wanted: _Wanted) -> Iterator[str]:
     """The parts of the promise of a user's class that plays cannot judge, in words."""
+    claimed = wanted.policy.guarantee
+    if not wanted.own:
+        return
     if claimed.scope in BEYOND_ARMS:
         yield f"declared is what a learner sees (scope={claimed.scope}): arms may refute it and never confirm it"
-    if beyond:
-        yield f"its ledger does not keep it: {beyond}"
+    if wanted.beyond:
+        yield f"its ledger does not keep it: {wanted.beyond}"
     elif claimed.level is not None or claimed.rho is not None:
-        name = "rho" if claimed.level is None else "level"
-        yield f"judged are epsilon and delta; {name} is what its ledger says"
+        yield f"judged are epsilon and delta; {'level' if claimed.rho is None else 'rho'} is what its ledger says"
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:
@@ -365,18 +408,6 @@ def _word(config: DictConfig, key: str, words: type[Word]) -> Word:
         raise UserError(f"{key}={config[key]}: unknown {key}; {nearest(str(config[key]), list(words))}") from None
 
 
-def _at_least(config: DictConfig, key: str, least: int) -> int:
-    try:
-        value = whole_number(config[key])
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-    if value < least:
-        raise UserError(f"{key}: must be at least {least}, got {value}")
-    if value > MOST.get(key, value):
-        raise UserError(f"{key}: must be at most {MOST[key]}, got {value}")
-    return value
-
-
 def _excuse(config: DictConfig, file: Path) -> str:
     """The key `_excuse_` in the YAML of the policy, why a violated promise is accepted; empty without it."""
     excuse = config.policy.get(EXCUSE, "")
@@ -387,6 +418,6 @@ def _excuse(config: DictConfig, file: Path) -> str:
 
 def _failure(config: DictConfig) -> float:
     value = config.failure
-    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise UserError(f"failure: must be a number in (0, 1), got {value}")
     return float(value)

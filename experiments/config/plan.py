@@ -25,7 +25,7 @@ from experiments.config.compose import Composed, Composer, Keys, merged_keys, re
 from experiments.config.folders import as_folder, as_published, require_unpublished
 from experiments.config.overrides import PARTS, without
 from experiments.config.parts import require_possible_budget, require_profile, require_sound
-from experiments.errors import UserError, flag, whole_number
+from experiments.errors import UserError, flag, whole_in, whole_of
 from experiments.own_code.user_code import blamed
 
 FEW = 3  # reasons that are listed at most
@@ -35,7 +35,8 @@ MOST_RECORDED = 10**6  # checkpoints of a curve, each with the pulls of every ar
 COMMAND_KEYS = ("plan", "complete", "redraw", "strict", "accept")  # of the command, not of the experiment
 CELL_KEYS = ("horizon", "replications", "recorded", "exact", "weighted", "seed")  # keys of a cell beside its parts
 
-Setting = tuple[tuple[str, Any], ...]  # the keys of a config that a cell sets, with their values
+Combination = tuple[tuple[str, Any], ...]  # the keys of a config that a cell sets, with their values
+Setting = Combination  # what `experiments.advice` calls it
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def plan(jobs: Iterable[list[str] | tuple[str, ...]], composer: Composer) -> lis
     return [_plan(job, composer, parts) for job in jobs]
 
 
-def attempts(settings: Iterable[Setting], composer: Composer, extra: Sequence[str] = ()) -> list[Plan | str]:
+def attempts(settings: Iterable[Combination], composer: Composer, extra: Sequence[str]) -> list[Plan | str]:
     """The plan of a cell with each of the `settings`, or why it is refused; `extra` overrides are those of all.
 
     Raises `UserError` if the `extra` ones alone are refused.
@@ -135,7 +136,7 @@ def _plan(overrides: Sequence[str], composer: Composer, parts: dict[tuple[str, s
     return Plan(tuple(overrides), composer, composed, results, published, requests, left_out)
 
 
-def _request_of_experiment(planner: "_Planner", setting: Setting) -> Request:
+def _request_of_experiment(planner: "_Planner", setting: Combination) -> Request:
     """The cell of one combination of an experiment's `cells`. Raises `UserError`, which names the file and the item."""
     composed, composer = planner.composed, planner.composer
     try:
@@ -151,13 +152,13 @@ def _request_of_experiment(planner: "_Planner", setting: Setting) -> Request:
         raise UserError(f"{composer.file_of('experiment', name)}: cells: item {place}: {message}") from None
 
 
-def _settings(composed: Composed) -> list[Setting]:
+def _settings(composed: Composed) -> list[Combination]:
     """The setting of each cell of an experiment: every combination of the values in its `cells`, without given keys."""
     items, given = _items_of_cells(composed.keys), composed.given
     for key, value in given.items():
         if any(value in item.get(key, ()) for item in items):
             items = [item for item in items if value in item.get(key, (value,))]
-    settings: list[Setting] = []
+    settings: list[Combination] = []
     for item in items:
         axes = [[(key, value) for value in values] for key, values in item.items() if key not in given]
         settings += itertools.product(*axes)
@@ -192,9 +193,9 @@ class _Planner:
 
     def __init__(self, composed: Composed, composer: Composer, parts: dict[tuple[str, str], Any]) -> None:
         self.composed, self.composer, self.parts = composed, composer, parts
-        self._chosen: dict[Setting, tuple[Composed, dict[str, Path]]] = {}
+        self._chosen: dict[Combination, tuple[Composed, dict[str, Path]]] = {}
 
-    def request(self, setting: Setting) -> Request:
+    def request(self, setting: Combination) -> Request:
         """The cell of one combination of values. Raises `UserError`."""
         chosen, files = self._choose(tuple(pair for pair in setting if pair[0] in PARTS))
         keys = chosen.keys
@@ -211,10 +212,10 @@ class _Planner:
             cell = _cell(config, instance, policy)
             if cell.own:
                 json.dumps([cell.key, cell.columns, cell.caveats])  # so that errors in these are raised now
-        replications = _positive(config, "replications") if cell.repeatable else 1
+        replications = whole_in(config, "replications", 1, MOST_REPLICATIONS) if cell.repeatable else 1
         return Request(cell, replications, {key: config[key] for key in ("instance", "policy", "budget", "horizon")})
 
-    def _choose(self, choices: Setting) -> tuple[Composed, dict[str, Path]]:
+    def _choose(self, choices: Combination) -> tuple[Composed, dict[str, Path]]:
         """The config with some choices, and the files of its parts."""
         if choices not in self._chosen:
             chosen = self.composer.choose(self.composed, dict(choices))
@@ -235,35 +236,14 @@ class _Planner:
 
 def _cell(config: Mapping[Any, Any], instance: Environment, policy: Learner[Any]) -> Cell:
     """The cell of an instance and a policy. Raises `UserError`."""
-    horizon, recorded = _whole(config, "horizon"), _positive(config, "recorded", MOST_RECORDED)
-    _positive(config, "replications")
+    horizon, recorded = whole_of(config, "horizon"), whole_in(config, "recorded", 1, MOST_RECORDED)
+    whole_in(config, "replications", 1, MOST_REPLICATIONS)
     seed = whole_in(config, "seed", 0, MOST_SEED)
     try:
         kind = kind_of(instance, policy, flag(config, "exact"), flag(config, "weighted"))
         return kind(instance, policy, horizon, recorded, seed if kind.repeatable else 0)
     except ParameterError as error:
         raise UserError(str(error)) from None
-
-
-def _whole(config: Mapping[Any, Any], key: str) -> int:
-    try:
-        return whole_number(config[key])
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-
-
-def _positive(config: Mapping[Any, Any], key: str, most: int = MOST_REPLICATIONS) -> int:
-    return whole_in(config, key, 1, most)
-
-
-def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
-    """The whole number that a key has, in least..most. Raises `UserError`."""
-    value = _whole(config, key)
-    if value < least:
-        raise UserError(f"{key}: must be at least {least}, got {value}")
-    if value > most:
-        raise UserError(f"{key}: must be at most {most}, got {value}")
-    return value
 
 
 @dataclass(frozen=True)
@@ -299,7 +279,7 @@ class JoiningPolicy:
         group, _, name = key.partition(".")
         return group != "policy" or name.partition(".")[0] in self.parameters
 
-    def settings(self, settings: list[Setting]) -> list[Setting]:
+    def settings(self, settings: list[Combination]) -> list[Combination]:
         """The settings of its cells, each once, from the `settings` of the experiment's cells."""
         without = () if self.takes_delta else (("budget.delta", None),)
         kept = [(*((key, value) for key, value in pairs if self.takes(key)), *without) for pairs in settings]
@@ -315,7 +295,7 @@ def _joining(keys: Keys) -> list[str]:
     return list(dict.fromkeys(listed))
 
 
-def _join(policy: str, own: list[tuple[Setting, Request]], planner: "_Planner") -> tuple[list[Request], str]:
+def _join(policy: str, own: list[tuple[Combination, Request]], planner: "_Planner") -> tuple[list[Request], str]:
     """The requests of a policy that joins, and a line about where it could not join; empty if it joins everywhere.
 
     They are made from those of the experiment's `own` cells. A private policy replaces private policies only, if there
@@ -336,7 +316,7 @@ def _join(policy: str, own: list[tuple[Setting, Request]], planner: "_Planner") 
     return requests, f"{policy} joins {where}, but not everywhere: {reasons}" if reasons else ""
 
 
-def _valid_requests(planner: "_Planner", settings: list[Setting]) -> tuple[list[Request], list[str]]:
+def _valid_requests(planner: "_Planner", settings: list[Combination]) -> tuple[list[Request], list[str]]:
     """The requests for the `settings` that are valid, and the errors of the others."""
     requests, refused = [], []
     for setting in settings:

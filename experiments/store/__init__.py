@@ -35,8 +35,6 @@ from experiments.store.results_file import DamagedFileError, set_aside, unused, 
 from experiments.store.stored import Cells, Replications, Stored, agree
 from experiments.store.whole_files import put
 
-CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
-
 
 class NotStoredError(UserError):
     """An experiment is not completely stored; the message has the command that completes it."""
@@ -143,11 +141,6 @@ class Store:
                 )
             if all(copy.replications < stored.replications for copy in earlier):
                 write_file(path, stored)
-
-    def replications(self, cell: Cell) -> int:
-        """How many replications of a cell are stored in `root` now; damaged ones do not count."""
-        copies = sound(places_of_cell(self.root, name_of(cell), cell.record))
-        return max((copy.replications for copy in copies), default=0)
 
     def adopt(self, place: Place) -> None:
         """Copy a cell of another folder into `root`, unless as many replications are stored here already.

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.cells import KINDS
+from experiments.cells.base import COLUMNS
 from experiments.store.results_file import (
     CHECKSUM,
     FORMAT,
@@ -54,7 +55,7 @@ ROWS = 2**16  # in a row group of several cells, at most: they are read together
 OPEN = 64  # packs that a process keeps open: all of this repository, 90 MB
 KEPT = 8  # row groups that were read last are kept, as neighbours are often read together
 SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
-FIRST = ("key", "record", "instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")  # columns of a pack
+FIRST = ("key", "record", *COLUMNS)  # columns of a pack
 
 
 def file_of(record: str) -> str:

@@ -252,8 +252,8 @@ def look(folders: Sequence[Path], wanted: Mapping[str, tuple[str, int]] | None =
     return Copies(sorted(chosen.values(), key=lambda copy: order_of(copy.footer)), missed)
 
 
-def copies_in(file: Path, wanted: Iterable[str] | None = None) -> Iterator[Copy]:
-    """The copies in a results file or pack, or those of the `wanted` names. Raises `DamagedFileError`."""
+def copies_in(file: Path, wanted: Iterable[str] | None) -> Iterator[Copy]:
+    """The copies in a results file or pack, or those of the `wanted` names if given. Raises `DamagedFileError`."""
     group = file.parent.name
     if not is_pack(file.name):
         yield Copy(Place(file, f"{group}/{file.stem}"), read_footer(file))

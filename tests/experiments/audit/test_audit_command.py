@@ -258,7 +258,10 @@ def test_user_policies_that_no_file_lists_are_played(tmp_path):
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("_target_: mine.Mine\n")
     found = table.cases_of(tmp_path)
-    assert [(case["policy"], case["arms"], case["runs"]) for case in found] == [("mine", 2, 20_000), ("mine", 3, 20_000)]
+    assert [(case["policy"], case["arms"], case["runs"]) for case in found] == [
+        ("mine", 2, 20_000),
+        ("mine", 3, 20_000),
+    ]
     (tmp_path / "audits.yaml").write_text("- {policy: mine, horizon: [3, 4]}\n")
     assert [case["horizon"] for case in table.cases_of(tmp_path)] == [3, 4]
     (tmp_path / "audits.yaml").write_text("policy: mine\n")
