@@ -89,8 +89,13 @@ class Weighed(View):
         return np.searchsorted(self.edges, _sums(self.weights, plays), side="right").astype(np.int64)
 
     def words(self, event: Sequence[int]) -> str:
-        edges = [-np.inf, *self.edges, np.inf]
-        return f"{self.what}: {', '.join(f'{edges[one]:.4g} to {edges[one + 1]:.4g}' for one in event[:3])}"
+        edges, ranges = [-np.inf, *self.edges, np.inf], list[list[float]]()
+        for number in sorted(event):
+            if ranges and ranges[-1][1] == edges[number]:
+                ranges[-1][1] = edges[number + 1]
+            else:
+                ranges.append([edges[number], edges[number + 1]])
+        return f"{self.what}: {', '.join(f'{low:.4g} to {high:.4g}' for low, high in ranges[:3])}"
 
 
 def _keys(sequences: IntArray) -> IntArray:
