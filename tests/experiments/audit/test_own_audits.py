@@ -193,7 +193,7 @@ def test_without_plays_a_ledger_is_declared(readme):
 @pytest.mark.parametrize(
     ("noise", "expected"),
     [
-        (NOISE, "kept"),
+        (NOISE, "declared"),  # 3,000 plays would not show that half of the noise is missing
         ("rng.laplace(scale=1e-3, size=len(state['sums']))", "violated"),
     ],
 )
@@ -229,12 +229,12 @@ def test_without_power_there_is_no_verdict(readme, tmp_path):
     )
     outcome = readme(NOISE, f"results_dir={tmp_path}/results", main=privacy.main)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "Promises of the class: 1 kept, 1 no verdict" in outcome.out
+    assert "Promises of the class: 1 declared, 1 no verdict" in outcome.out
     assert (tmp_path / "results" / "privacy.md").exists()
 
 
 def test_the_horizon_is_the_least_at_which_rewards_change_the_arms(readme):
-    outcome = readme(NOISE, "policy=explore_then_commit", "policy.rounds=20", "horizon=4", "runs=200")
+    outcome = readme(NOISE, "policy=explore_then_commit", "policy.rounds=20", "arms=2", "horizon=4", "runs=200")
     assert power(outcome).endswith("take horizon=41 or more")  # 20 pulls of each of two arms come before
 
 
@@ -243,11 +243,11 @@ def test_the_horizon_is_the_least_at_which_rewards_change_the_arms(readme):
 def test_what_the_same_audit_shows_of_planted_faults(readme, epsilon):
     """Two rewards decide: without noise outcomes of neighbours never agree; half the noise may cost twice epsilon."""
     outcome = readme(NOISE, *ASKED[:3], f"budget.epsilon={epsilon}", "horizon=4", "runs=3000")
-    assert verdict(outcome) == "kept"
     without, half = re.findall(r"(?:shows|the noise) ([\d.]+): (it would be seen|not seen)", power(outcome))
     assert float(without[0]) > epsilon
     assert without[1] == "it would be seen"
     assert float(half[0]) < float(without[0])
+    assert verdict(outcome) == ("kept" if half[1] == "it would be seen" else "declared")
     plays_made = int(re.search(r"^plays +(\d+)", outcome.out, flags=re.MULTILINE)[1])
     assert plays_made > 3 * 3000
 
