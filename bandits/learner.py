@@ -7,12 +7,16 @@ from dataclasses import fields, replace
 from functools import cache, wraps
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
+import numpy as np
+
 from bandits.arrays import IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, require, whole_number
+
+MOST_STEPS = 2**62  # loops count steps with 64 bits
 
 
 class _Parameters:
@@ -73,6 +77,38 @@ class Environment(_Parameters, ABC):
         Raises `ParameterError` where that is not defined.
         """
         raise ParameterError("instance", f"the arms of {self.name} cannot be put in another order")
+
+
+Simulation = Callable[..., IntArray]
+
+
+def with_checked_steps(simulate: Simulation) -> Simulation:
+    """`simulate` of a policy, given `horizon` as an int and `checkpoints` as an array, increasing steps in 1..horizon.
+
+    It raises `ParameterError` for all that cannot be made so.
+    """
+
+    @wraps(simulate)
+    def checked(self: Any, instance: Any, horizon: Any, checkpoints: Any, rng: Any) -> IntArray:
+        steps = whole_number(horizon, "horizon")
+        require(1 <= steps <= MOST_STEPS, "horizon", steps, f"a number of steps in 1..{MOST_STEPS}")
+        return simulate(self, instance, steps, _increasing(checkpoints, steps), rng)
+
+    return checked
+
+
+def _increasing(checkpoints: Any, horizon: int) -> IntArray:
+    allowed = f"increasing steps in 1..{horizon}"
+    try:
+        given = np.asarray(checkpoints)
+    except ValueError:  # lists of several lengths
+        raise ParameterError("checkpoints", f"must be {allowed}") from None
+    numbers = given.ndim == 1 and len(given) > 0 and given.dtype.kind in "iuf"
+    within = numbers and given[0] >= 1 and given[-1] <= horizon and bool((given[1:] > given[:-1]).all())  # no NaN is
+    require(bool(within), "checkpoints", checkpoints, allowed)
+    steps: IntArray = given.astype(np.int64, copy=False)
+    require(steps is given or bool((steps == given).all()), "checkpoints", checkpoints, allowed)
+    return steps
 
 
 Faced = TypeVar("Faced", bound=Environment, contravariant=True)

@@ -15,8 +15,8 @@ from bandits.bounds.local_privacy import response
 from bandits.divergences import divergence_from, private_divergence_from, shift_by_logit
 from bandits.parameters import require, require_epsilon
 
-NEAREST = -math.log(1e-6)  # |logit| of the least place of u, at epsilon = 1: x there is far above every optimal x
-FARTHEST = -math.log(1e-30)  # that of the largest place: x there is far below
+NEAREST = math.log(1e-6)  # the least place of u: x there is above every optimal x, which is about 1 for small epsilon
+FARTHEST = math.log(1e30)  # the largest place, for epsilon = 1: x there is far below every optimal x
 
 
 def characteristic_time(means: ArrayLike, epsilon: float) -> float:
@@ -33,7 +33,7 @@ def characteristic_time(means: ArrayLike, epsilon: float) -> float:
 
 def _time(best: float, gaps: Sequence[float], epsilon: float) -> float:
     """`characteristic_time` of a best mean and the gaps of the others, which may be too small to be subtracted."""
-    most = min(_cost(best, gap, epsilon, _nearest(epsilon))[0] for gap in gaps)
+    most = min(_cost(best, gap, epsilon, NEAREST)[0] for gap in gaps)
 
     def time(part: float) -> float:
         cost = part * most
@@ -91,18 +91,12 @@ def _cost(best: float, gap: float, epsilon: float, place: float) -> tuple[float,
 
 def _share(best: float, gap: float, epsilon: float, cost: float) -> float:
     """The x with min over u of d(best, u) + x d(other, u) = `cost`."""
-    nearest = _nearest(epsilon)
-    most_cost, most = _cost(best, gap, epsilon, nearest)
+    most_cost, most = _cost(best, gap, epsilon, NEAREST)
     if cost >= most_cost:
         return most
     farthest = FARTHEST - math.log(min(epsilon, 1.0))
-    place = brentq(lambda at: _cost(best, gap, epsilon, at)[0] / cost - 1, nearest, farthest, xtol=1e-15)
+    place = brentq(lambda at: _cost(best, gap, epsilon, at)[0] / cost - 1, NEAREST, farthest, xtol=1e-15)
     return _cost(best, gap, epsilon, place)[1]
-
-
-def _nearest(epsilon: float) -> float:
-    """The least place: for small epsilon x is about epsilon / (u - other)."""
-    return math.log(min(epsilon, 1.0)) - NEAREST
 
 
 def _pull(u: float, shift: float, epsilon: float) -> float:

@@ -138,7 +138,7 @@ def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float
     gaps = arms.max() - arms
     best = _response(float(arms.max()), epsilon)
     kept = math.tanh(epsilon / 2)  # share of a gap
-    return sum(gap / divergence_from(best, -gap * kept) for gap in gaps[gaps > 0].tolist())
+    return float(sum(gap / divergence_from(best, -gap * kept) for gap in gaps[gaps > 0].tolist()))
 
 
 def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) -> float:

@@ -9,7 +9,7 @@ from experiments.again.comparison import difference
 from experiments.cells import Cell
 from experiments.config.command_line import read_command_line
 from experiments.config.folders import folder, published_folder
-from experiments.config.plan import MOST_REPLICATIONS
+from experiments.config.request import MOST_REPLICATIONS
 from experiments.errors import UserError, whole_in
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures

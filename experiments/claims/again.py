@@ -24,7 +24,7 @@ from experiments.claims.verdicts import IN_FAVOUR, ClaimVerdict, Outcome
 from experiments.claims.written import read_verdicts
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.folders import folder, require_unpublished
-from experiments.config.plan import MOST_SEED, Request
+from experiments.config.request import MOST_SEED, Request
 from experiments.errors import UserError, number_above_0, whole_in
 from experiments.progress import readable_duration
 from experiments.simulate import look_up

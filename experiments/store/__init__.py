@@ -11,7 +11,8 @@ import numpy as np
 from experiments.cells import Cell
 from experiments.cells.weighted import weighted_of
 from experiments.config.folders import folder
-from experiments.config.plan import Plan, Request
+from experiments.config.plan import Plan
+from experiments.config.request import Request
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.locks import alone
@@ -212,9 +213,9 @@ def places_of_cell(folder: Path, name: str, record: str) -> list[Place]:
 
     A pack that cannot be read is included, as it may contain the cell.
     """
-    own = Place(folder / f"{name}.parquet", name)
-    in_pack = Place(own.file.with_name(file_of(record)), name)
-    return [place for place in (own, in_pack) if place.exists()]
+    alone = Place(folder / f"{name}.parquet", name)
+    in_pack = Place(alone.file.with_name(file_of(record)), name)
+    return [place for place in (alone, in_pack) if place.exists()]
 
 
 def sound(places: Iterable[Place], tidy: bool = False) -> list[Replications]:

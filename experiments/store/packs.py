@@ -147,9 +147,9 @@ def _values_of(footers: Sequence[Mapping[str, Any]]) -> pa.Table:
     Lists are texts, as in `experiments.load`; so are all values of a column that has texts, or very large numbers. A
     parameter that no cell has a value of is left out: its type would be a guess.
     """
-    own = schema_of(kind_of_footer(footers[0])).names
+    of_rows = schema_of(kind_of_footer(footers[0])).names
     cells = [{"key": footer["key"], **footer["columns"]} for footer in footers]
-    others = sorted({name for cell in cells for name, value in cell.items() if value is not None} - {*FIRST, *own})
+    others = sorted({name for cell in cells for name, value in cell.items() if value is not None} - {*FIRST, *of_rows})
     return pa.table({name: _array([cell.get(name) for cell in cells]) for name in (*FIRST, *others)})
 
 

@@ -265,9 +265,9 @@ def copies_in(file: Path, wanted: Iterable[str] | None) -> Iterator[Copy]:
 
 def _files_of(folder: Path, wanted: Mapping[str, tuple[str, int]]) -> list[Path]:
     """The files of a folder that may have one of the cells: their own, then packs."""
-    own = [folder / f"{name}.parquet" for name in wanted]
+    alone = [folder / f"{name}.parquet" for name in wanted]
     packs = {folder / name.partition("/")[0] / file_of(record): None for name, (record, _) in wanted.items()}
-    return [file for file in (*own, *packs) if file.exists()]
+    return [file for file in (*alone, *packs) if file.exists()]
 
 
 def _may_have(file: Path, lacked: Mapping[str, str] | None, chosen: Mapping[str, Copy]) -> bool:
@@ -316,7 +316,7 @@ def require_stored(name: str, value: Any, stored: Iterable[Any]) -> None:
 def _nearest_values(option: Any, stored: Iterable[Any]) -> str:
     """The stored numbers just below and above `option` if it is a number, else the nearest words."""
     numbers = sorted({value for value in stored if isinstance(value, int | float)})
-    if not isinstance(option, int | float) or not numbers:
+    if not isinstance(option, int | float) or not numbers or option != option:  # NaN has no neighbours
         return nearest(str(option), {str(value) for value in stored if value is not None})
     beside = [*[value for value in numbers if value < option][-1:], *[value for value in numbers if value > option][:1]]
     return f"the nearest: {', '.join(f'{value:.12g}' for value in beside)}"

@@ -129,6 +129,8 @@ def test_close_means_keep_their_digits():
 
 
 def test_shifts_at_the_borders():
+    for y in stream("borders", 0).random(100).tolist():
+        assert private_divergence_from(y, -y, 1e100) == pytest.approx(-math.log1p(-y))
     assert private_divergence_from(0.5, -0.5, math.inf) == pytest.approx(math.log(2))
     assert private_divergence_from(0.5, 0.5, 1e100) == pytest.approx(math.log(2))
     assert private_divergence_from(0.7, -0.1, 700.0) == pytest.approx(bernoulli_divergence(0.6, 0.7))

@@ -216,9 +216,9 @@ def test_close_means():
     gap = 2.0**-30
     price = gap * 8 * math.log(math.log(1e9)) / (4 * 0.5 * math.log(2))
     assert price_of_rho([0.5 + gap, 0.5], 0.5, 1e9) == pytest.approx(price, rel=1e-6)
-    for mean, y, count in [(0.5, 0.5 + gap / 2, 1e30), (0.5 + gap, 0.5 + gap / 2, 1e30)]:
-        cost = _cost(np.array([count]), np.array([3]), y, mean, 1e90)
-        assert cost == pytest.approx(2 * count * (gap / 2) ** 2, rel=1e-6)
+    for y in (0.3 + 1e-13, 0.3 - 1e-13):
+        cost = _cost(np.array([1e30]), np.array([3]), y, 0.3, 1e90)
+        assert cost == pytest.approx(1e30 * (y - 0.3) ** 2 / (2 * 0.3 * 0.7), rel=1e-6)
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from experiments.cells.regret import RegretCell, check_pulls
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.weighted import WeightedCell
 from experiments.cells.worst_profile import WorstProfileCell
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.errors import UserError
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store

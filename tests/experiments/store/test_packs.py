@@ -22,7 +22,8 @@ from experiments import UserError, load, load_identified, load_outcomes, load_pu
 from experiments.again import replayed
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
-from experiments.config.plan import Request, plan
+from experiments.config.plan import plan
+from experiments.config.request import Request
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store, name_of, packs, places_of_plan
 from experiments.store.locks import Locks
