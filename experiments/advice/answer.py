@@ -13,12 +13,14 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
-from experiments.advice.trials import LONGEST, key_of, trials
+from experiments.advice.race import FINALISTS, LEAST_RUNS, OF_A_MEAN, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.trials import LONGEST, is_stored, key_of, seconds_of, trials
 from experiments.config.compose import Composer
-from experiments.evidence.contests import FEWEST, Contest, error_of_each
+from experiments.evidence.contests import ERROR, FEWEST, Contest
 
 LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
+MANY = 400  # runs of each finalist, of which the upper ends of intervals are no extreme runs
+PATIENCE = 30.0  # seconds that so many runs of all finalists may take; else there are as few as the rule admits
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
@@ -29,13 +31,13 @@ USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
 STEP = 4  # by which the number of users grows until something learns
 
 
-def learns(asking: Question, rows: Sequence[Row]) -> bool:
-    """Whether the mean of some row is clearly less than what uniform play loses.
+def learns(asking: Question, rows: Sequence[Row], error: float = OF_A_MEAN) -> bool:
+    """Whether the mean of some row is clearly less than what uniform play loses: its interval misses by `error`.
 
     The median says nothing of a policy that keeps to one of two arms: it is small if that is the better one a little
     more often than not.
     """
-    return any(row.mean.high < LEARNS * asking.uniform for row in rows)
+    return any(row.mean_at_most(error) < LEARNS * asking.uniform for row in rows)
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Variation:
     Attributes
     ----------
     field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
-    rows: in order of their risk; if they have fewer than `FEWEST` runs, of the mean that they lost.
+    rows: in order of their risk; if they have too few runs to tell, of the mean that they lost in these.
     learned: of gaps with which nothing learns, see `Learned`.
     """
 
@@ -114,8 +116,9 @@ class Answer:
 
     @property
     def over_range(self) -> list[tuple[Question, Row]]:
-        """Of a range of gaps: each finalist at the gap where its 95 % quantile is the largest; the least first.
+        """Of a range of gaps: each finalist at the gap where its 95 % quantile may be the largest; the least first.
 
+        Those whose mean is in doubt at some gap come last.
         Empty without a range, or before both ends were played.
         """
         ends = [one for one in self.variations if one.field == "gap"]
@@ -127,8 +130,10 @@ class Answer:
         everywhere = [
             [(there, row) for there, rows in places for row in rows if row.contender.name == name] for name in names
         ]
-        worst = [max(some, key=_high) for some in everywhere if len(some) == len(places)]
-        return sorted(worst, key=_high)
+        whole = [some for some in everywhere if len(some) == len(places)]
+        doubted = {row.contender.name for some in whole for _, row in some if row.standing.doubt}
+        worst = [max(some, key=_high) for some in whole]
+        return sorted(worst, key=lambda place: (place[1].contender.name in doubted, _high(place)))
 
 
 def _high(place: tuple[Question, Row]) -> float:
@@ -136,7 +141,7 @@ def _high(place: tuple[Question, Row]) -> float:
 
 
 def advise(
-    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int = 100, **fields: Any
+    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int | None = None, **fields: Any
 ) -> Answer:
     """Answer a question by simulation: which policy to take, and what it loses.
 
@@ -146,7 +151,7 @@ def advise(
     ----------
     tell: is given a line after each stage, the first of them the means after a few runs.
     results_dir: where runs are stored; `runs` of the repository if left out.
-    runs: of each finalist, at least as many as the rule needs.
+    runs: of each finalist, at least `LEAST_RUNS`; `MANY` if they are quick, else as few, if left out.
     fields: as in conf/advise.yaml: means, or rate with arms and gap, or data; users; epsilon or rho, delta; trust;
         rewards, moment; contributions.
 
@@ -157,37 +162,39 @@ def advise(
 
 
 def growing_answer(
-    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int = 100, **fields: Any
+    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int | None = None, **fields: Any
 ) -> Iterator[Answer]:
     """The answer of `advise` as it grows: after a few runs, after all runs, then with one variation after the other.
 
     While loops are compiled, looks at the policies that can be played come before that.
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
-    return _answers(
-        question(**fields), number_of_runs(runs), () if results_dir is None else (f"results_dir={results_dir}",), tell
-    )
+    number = None if runs is None else number_of_runs(runs, LEAST_RUNS)
+    return _answers(question(**fields), number, () if results_dir is None else (f"results_dir={results_dir}",), tell)
 
 
-def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable[[str], None]) -> Iterator[Answer]:
+def _answers(
+    asking: Question, number: int | None, extra: tuple[str, ...], tell: Callable[[str], None]
+) -> Iterator[Answer]:
     composer = Composer()
     private, free = contenders(asking, composer, extra)
     tell(f"{len(private)} policies promise enough")
     seconds: dict[str, float] = {}
     with closing(trials(private, free, asking.users)) as trying:
-        for number, more in enumerate(trying):
+        for turn, more in enumerate(trying):
             seconds |= more
             compiling = tuple(one.label for one in private if key_of(one) not in seconds)
             if not compiling:
                 break
             tell(f"compiling, once for this machine: {', '.join(compiling)}")
-            look = _look(asking, private, seconds, compiling) if number else None
+            look = _look(asking, private, seconds, compiling) if turn else None
             if look is not None and look.rows:
                 yield look
         finalists, dropped = race(asking, private, tell, seconds=seconds)
         tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
         answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
         yield answer
+        runs = _affordable(asking, finalists) if number is None else number
         rows, rivals = judged(_placed(asking, finalists, runs, composer, extra, ROUNDS[-1]))
         for more in trying:  # those without privacy, which others compile meanwhile
             seconds |= more
@@ -199,10 +206,18 @@ def _answers(asking: Question, runs: int, extra: tuple[str, ...], tell: Callable
     yield answer
     recommended = {row.contender.name for row in answer.best}
     for varied in chain(
-        _varied(asking, names, recommended, composer, extra, tell), _trusted(asking, composer, extra, tell)
+        _varied(asking, names, recommended, runs, composer, extra, tell), _trusted(asking, composer, extra, tell)
     ):
         answer = replace(answer, variations=[*answer.variations, varied])
         yield answer
+
+
+def _affordable(asking: Question, finalists: Sequence[Contender]) -> int:
+    """How many runs of each finalist are played: many if they are quick, or stored, as they were quick before."""
+    if all(is_stored(one, math.ceil(MANY / len(asking.orders(PLACES)))) for one in finalists):
+        return MANY
+    seconds = MANY * sum(seconds_of(one, asking.users) for one in finalists)
+    return MANY if seconds <= PATIENCE else LEAST_RUNS
 
 
 def _look(
@@ -230,10 +245,10 @@ def _placed(
     if not finalists:
         return []
     orders = asking.orders(PLACES)
-    names, share, error = {one.name for one in finalists}, math.ceil(runs / len(orders)), error_of_each(len(finalists))
+    names, share = {one.name for one in finalists}, math.ceil(runs / len(orders))
     others = (play(_named(asking.in_order(order), names, composer, extra), share) for order in orders[1:])
     placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
-    return [pooled([rows[one.name] for rows in placed], orders, error, raced) for one in finalists]
+    return [pooled([rows[one.name] for rows in placed], orders, raced) for one in finalists]
 
 
 def _without_privacy(
@@ -247,15 +262,20 @@ def _without_privacy(
 ) -> Row | None:
     """Of the best few in a race without privacy, among them the finalists at an epsilon that costs nothing, the best.
 
-    It has the least mean of all runs; a race alone may be won by luck.
+    It has the least mean of runs after the race, which may be won by luck; none in doubt if another is not.
     """
     rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
     racers, _ = race(asking, [*free, *_named(rich, names, composer, extra)], longest=QUICK, seconds=seconds)
     kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
     for one in racers[:VARIED]:
         kinds[rich if one.policy.guarantee.private else asking].append(one)
-    rows = [row for there, some in kinds.items() for row in _placed(there, some, runs, composer, extra)]
-    return min(rows, key=lambda row: row.mean.estimate, default=None)
+    rows = [row for there, some in kinds.items() for row in _placed(there, some, runs, composer, extra, ROUNDS[-1])]
+    return min(rows, key=_in_doubt_or_more, default=None)
+
+
+def _in_doubt_or_more(row: Row) -> tuple[bool, float]:
+    """An order by the mean, those in doubt last."""
+    return bool(row.standing.doubt), row.lost
 
 
 def _named(asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...]) -> list[Contender]:
@@ -267,30 +287,35 @@ def _varied(
     asking: Question,
     names: Collection[str],
     recommended: Collection[str],
+    runs: int,
     composer: Composer,
     extra: tuple[str, ...],
     tell: Callable[[str], None],
 ) -> Iterator[Variation]:
-    """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended."""
+    """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended.
+
+    `runs` of the table, which are played at the ends of a range of gaps too. A few runs more choose the best few, and
+    do not count.
+    """
     if not names:
         return
     budget = "epsilon" if asking.rho is None else "rho"
-    for field_, value, other, runs in _cases(asking, budget):
+    for field_, value, other, many in _cases(asking, budget, runs):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
         ranged = field_ == "gap" and asking.ranged
         kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
         best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
-        rows = sorted(_placed(other, best, runs, composer, extra), key=lambda row: row.lost)
+        rows = sorted(_placed(other, best, many, composer, extra, ROUNDS[0]), key=_in_doubt_or_more)
         there = Variation(field_, value, other, judged(rows)[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))
         yield there
 
 
-def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question, int]]:
+def _cases(asking: Question, budget: str, runs: int) -> Iterator[tuple[str, float, Question, int]]:
     for factor in asking.nearby:
-        yield "gap", factor, asking.with_gaps(factor), FEWEST
+        yield "gap", factor, asking.with_gaps(factor), runs if asking.ranged else LEAST_RUNS
     for factor in BUDGETS:
         other = asking.with_budget(factor)
         yield budget, float(f"{getattr(other, budget):.6g}"), other, CURVE
@@ -308,7 +333,8 @@ def _trusted(
         tell(f"the same with trust {trust}")
         other = replace(asking, trust=trust)
         finalists, _ = race(other, contenders(other, composer, extra)[0])
-        yield Variation("trust", trust, other, judged(play(finalists, FEWEST))[0])
+        rows = judged(_placed(other, finalists, LEAST_RUNS, composer, extra, ROUNDS[-1]))[0]
+        yield Variation("trust", trust, other, rows)
 
 
 def _learned(
@@ -318,17 +344,23 @@ def _learned(
     tell: Callable[[str], None],
     among: Collection[str] | None = None,
 ) -> Learned:
-    """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies."""
+    """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies.
+
+    Where the runs of a race let it seem so, fresh ones decide: the intervals of all finalists at all numbers of users
+    that may be tried hold together.
+    """
     most, users = asking.users, asking.users * STEP
+    error = ERROR / (FINALISTS * max(1, math.floor(math.log(MOST_USERS / asking.users, STEP))))
     while users <= MOST_USERS:
         tell(f"does anything learn with {users} users?")
         other = replace(asking, users=users)
         finalists, _ = race(other, contenders(other, composer, extra, among)[0])
         if not finalists:
             break
-        there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
-        if there.learns:
-            return Learned(there, users)
+        if min(row.lost for row in play(finalists, ROUNDS[-1])) < LEARNS * other.uniform:
+            rows = _placed(other, finalists, FEWEST, composer, extra, ROUNDS[-1])
+            if shown := [row for row in rows if learns(other, [row], error)]:
+                return Learned(Variation("users", users, other, judged(shown)[0]), users)
         most, users = users, users * STEP
     return Learned(None, most)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
-from experiments.advice.fixed_budget import Namer, gaussian_rho, namers, two_arms
+from experiments.advice.fixed_budget import Namer, gaussian_rho, namers, runs_to_show, two_arms
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
 from experiments.config.compose import Composer
 from experiments.errors import UserError, shown
@@ -14,7 +14,8 @@ from experiments.errors import UserError, shown
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
 USUAL = 0.05  # the error of rules that stop by themselves, if none is given
-TOO_FEW = f"error: no policy names the best arm so surely with {MOST_USERS:,} users"
+RUNS = 1000  # of each policy, and more for a small error
+TOO_FEW = f"error: no policy is seen to name the best arm so surely with {MOST_USERS:,} users"
 CURVE = (1 / 16, 1 / 4, 4)  # times the number of users
 
 
@@ -64,7 +65,7 @@ class _Case:
         self.rho = None if asking.rho is None else promise.rho
         self.delta = promise.delta if asking.rho is None else 0.0
         self.beta, self.runs, self.results_dir, self.composer = beta, runs, results_dir, composer
-        self.curve: dict[int, Namer] = {}
+        self.fixed: dict[int, list[Namer]] = {}
 
     def rows(self, users: int) -> list[Namer]:
         """The policies that promise enough, with rules that stop by themselves."""
@@ -72,10 +73,18 @@ class _Case:
 
     def best(self, users: int) -> Namer:
         """The least often wrong of those that use all users."""
-        if users not in self.curve:
+        return self._fixed(users)[0]
+
+    def at_most(self, users: int) -> float:
+        """The least probability of a wrong arm that is known of some policy that uses all users."""
+        return min(row.at_most for row in self._fixed(users))
+
+    def _fixed(self, users: int) -> list[Namer]:
+        """Those that use all users, the least often wrong first."""
+        if users not in self.fixed:
             self.tell(f"{users:,} users")
-            self.curve[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False, delta=self.delta)[0]
-        return self.curve[users]
+            self.fixed[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False, delta=self.delta)
+        return self.fixed[users]
 
     def free(self, users: int) -> Namer:
         """The best one without privacy."""
@@ -97,7 +106,7 @@ class _Case:
         """About the least number of users that is enough. Raises `UserError` if none is."""
         if len(self.means) == 2:
             return min(_fewest_of_two(design, error) for design in self._designs())
-        return _fewest(self.best, FIRST * len(self.means), error)
+        return _fewest(self.at_most, FIRST * len(self.means), error)
 
     def _designs(self) -> list[TwoArms]:
         """The tests of two arms: one for the budget, and one with normal noise if a delta admits that."""
@@ -110,7 +119,7 @@ class _Case:
 def name_best(
     tell: Callable[[str], None] = lambda _: None,
     results_dir: str | None = None,
-    runs: int = 1000,
+    runs: int | None = None,
     error: float | None = None,
     users: float | str | None = None,
     **fields: Any,
@@ -120,8 +129,9 @@ def name_best(
         name_best(means=[0.03, 0.033], epsilon=0.5, error=0.05).asking.users
 
     Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the
-    probability of a wrong arm ends below the error, for some policy, so that the number of users is on the safe
-    side; for two arms it is computed, and exact. A range of gaps is answered at its smallest, which is the hardest.
+    probability of a wrong arm ends below the error, or what is proved does, for some policy, so that the number of
+    users is on the safe side; for two arms it is computed, and exact. `runs` of each policy, at least so many that this
+    can be seen; enough for that if left out. A range of gaps is answered at its smallest, which is the hardest.
     Raises `UserError`, one line that names the field.
     """
     users = None if users == "?" else users
@@ -131,7 +141,7 @@ def name_best(
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
     allowed = None if error is None else _checked(error)
-    made = allowed or USUAL, number_of_runs(runs), results_dir, Composer(), tell
+    made = allowed or USUAL, _runs(runs, None if len(asking.means) == 2 else allowed), results_dir, Composer(), tell
     case = _Case(asking, *made)
     number = asking.users if allowed is None else case.fewest(allowed)
     if allowed is None or len(asking.means) == 2:
@@ -139,7 +149,7 @@ def name_best(
             if FIRST * len(asking.means) <= round(number * factor) <= MOST_USERS:
                 case.best(round(number * factor))
     best = case.rows(number)
-    curve = sorted((case.curve | {number: best[0]}).items())
+    curve = sorted(({at: rows[0] for at, rows in case.fixed.items()} | {number: best[0]}).items())
     sure = None if allowed is None else _sure(case.rows, number, allowed)
     nearby = []
     for factor in asking.nearby:
@@ -160,7 +170,7 @@ def _there(case: _Case, users: int, error: float | None) -> tuple[int | None, Na
 def _sure(rows: Callable[[int], list[Namer]], number: int, error: float) -> tuple[int, Namer] | None:
     """The first of 1, 4, 16, ... times this number of users with which a rule that stops by itself has done so."""
     for _ in range(STEPS + 1):
-        stopped = [row for row in rows(number) if row.stops and row.wrong.high <= error]
+        stopped = [row for row in rows(number) if row.stops and row.at_most <= error]
         if stopped:
             return number, min(stopped, key=lambda row: row.users)
         number *= FACTOR
@@ -178,11 +188,11 @@ def _fewest_of_two(design: TwoArms, error: float) -> int:
     return number
 
 
-def _fewest(best: Callable[[int], Namer], first: int, error: float) -> int:
+def _fewest(at_most: Callable[[int], float], first: int, error: float) -> int:
     """About the least number of users with which some policy errs with probability `error` at most."""
 
     def enough(number: int) -> bool:
-        return best(number).wrong.high <= error
+        return at_most(number) <= error
 
     high = first
     while not enough(high):
@@ -194,6 +204,16 @@ def _fewest(best: Callable[[int], Namer], first: int, error: float) -> int:
         middle = round((low * high) ** 0.5)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _runs(runs: Any, error: float | None) -> int:
+    """The number of runs of each policy, enough to see the error that is allowed, if any. Raises `UserError`."""
+    least = 1 if error is None else runs_to_show(error)
+    if runs is None:
+        return max(RUNS, least)
+    if (number := number_of_runs(runs)) < least:
+        raise UserError(f"runs: must be at least {least} to see an error of at most {error:g}, got {number}")
+    return number
 
 
 def _checked(error: Any) -> float:

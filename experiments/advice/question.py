@@ -187,9 +187,9 @@ def question(**fields: Any) -> Question:
     return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby, ranged)
 
 
-def number_of_runs(runs: Any) -> int:
-    """The number of runs of each policy that is judged. Raises `UserError`."""
-    return _whole({"runs": runs}, "runs", FEWEST, MOST_RUNS)
+def number_of_runs(runs: Any, least: int = FEWEST) -> int:
+    """The number of runs of each policy that is judged, at least so many. Raises `UserError`."""
+    return _whole({"runs": runs}, "runs", least, MOST_RUNS)
 
 
 def seed_of(means: Sequence[float]) -> int:

@@ -32,10 +32,10 @@ def key_of(one: Contender) -> str:
     return request.cell.key
 
 
-def is_stored(one: Contender) -> bool:
-    """Whether a run is stored, so that it was fast enough before."""
+def is_stored(one: Contender, runs: int = 1) -> bool:
+    """Whether so many runs are stored; if one is, it was fast enough before."""
     (request,) = one.planned.requests
-    return Store.of(one.planned).place(request.cell, 1) is not None
+    return Store.of(one.planned).place(request.cell, runs) is not None
 
 
 def trials(
@@ -95,6 +95,11 @@ def seconds_in_worker(cases: Sequence[Case]) -> list[float]:
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return [seconds_of_a_run(*case) for case in cases]
+
+
+def seconds_of(one: Contender, users: int) -> float:
+    """How long a run of a contender takes, stored or not."""
+    return seconds_of_a_run(*_case(one, users))
 
 
 def _case(one: Contender, users: int) -> Case:
