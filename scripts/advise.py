@@ -37,14 +37,14 @@ other gaps hold together with probability 95 % whatever the law is, and a policy
 all others, as rare runs may carry it. Policies that take zeros and ones only play bounded rewards *rounded*: each
 reward x is replaced by 1 with probability x, else by 0. Beside them stand uniform play, the best policy without privacy
 that takes less than a tenth of a second a run (it may be a finalist at epsilon 100), and the leading term of a lower
-bound as users grow without end, which may be above what is lost before. Below stand the better finalists at other gaps,
-and the best policy at each weaker trust, after 125 runs; at other budgets and numbers of users the one of the least
-mean of 20 runs, which is not enough to recommend it. If nothing is seen to learn, here or with other gaps, the number
-of users is multiplied by 4 until something does in fresh runs, or until it is too large or too slow: the page says
-which. Two arms are also explored by so many users as lose least, for the worst of the gaps that were given, after which
-one arm is kept; what that loses is computed ("exact"), and shown at other gaps too. The advice is for rewards that do
-not change with time. The first question compiles the loops of all policies, in all cores at once: the first table is of
-those that are compiled, and names the others. Later questions take seconds.
+bound as users grow without end, which may be above what is lost before. Below stand the finalists at other gaps,
+budgets and numbers of users after 250 runs, and the best policy at each weaker trust after 125; slow ones at other
+budgets and numbers of users after 20, which show the least mean and no more. If nothing is seen to learn, here or with
+other gaps, the number of users is multiplied by 4 until something does in fresh runs, or until it is too large or too
+slow: the page says which. Two arms are also explored by so many users as lose least, for the worst of the gaps that
+were given, after which one arm is kept; what that loses is computed ("exact"), and shown at other gaps too. The advice
+is for rewards that do not change with time. The first question compiles the loops of all policies, in all cores at
+once: the first table is of those that are compiled, and names the others. Later questions take seconds.
 
 `goal=best_arm` asks which arm is best instead of what is lost: with `users=...` how often each policy names a wrong
 one, or with `error=0.05` how many users it takes. Halving and uniform allocation use a fixed number of users, and are

@@ -24,8 +24,9 @@ PATIENCE = 30.0  # seconds that so many runs of all finalists may take; else the
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
-VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all; at ends of a range all are
-CURVE = 20  # runs of each finalist at other budgets and numbers of users
+VARIED = 3  # slow finalists that are played where one thing is changed, after a few runs of all; at ends of a range all
+VARIATION = 250  # runs of each finalist where one thing is changed, if they are quick
+CURVE = 20  # runs of each finalist at other budgets and numbers of users, if they are slow
 BUDGETS = (0.25, 0.5, 2.0, 4.0)  # times epsilon
 USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
 STEP = 4  # by which the number of users grows until something learns
@@ -292,10 +293,10 @@ def _varied(
     extra: tuple[str, ...],
     tell: Callable[[str], None],
 ) -> Iterator[Variation]:
-    """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended.
+    """The finalists at other gaps, budgets and numbers of users; if they are slow the best few, and those recommended.
 
-    `runs` of the table, which are played at the ends of a range of gaps too. A few runs more choose the best few, and
-    do not count.
+    `runs` of the table, which are played at the ends of a range of gaps too: as few as the rule admits if they are
+    slow. A few runs more choose the best few, and do not count.
     """
     if not names:
         return
@@ -303,10 +304,10 @@ def _varied(
     for field_, value, other, many in _cases(asking, budget, runs):
         tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
         few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        ranged = field_ == "gap" and asking.ranged
-        kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
+        all_of_them = runs > LEAST_RUNS or (field_ == "gap" and asking.ranged)
+        kept = {*recommended, *(row.contender.name for row in few[: len(few) if all_of_them else VARIED])}
         best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
-        rows = sorted(_placed(other, best, many, composer, extra, ROUNDS[0]), key=_in_doubt_or_more)
+        rows = sorted(_placed(other, best, many, composer, extra, ROUNDS[0]), key=lambda row: row.lost)
         there = Variation(field_, value, other, judged(rows)[0])
         if field_ == "gap" and not there.learns:
             there = replace(there, learned=_learned(other, composer, extra, tell, names))
@@ -314,15 +315,17 @@ def _varied(
 
 
 def _cases(asking: Question, budget: str, runs: int) -> Iterator[tuple[str, float, Question, int]]:
+    few = min(runs, VARIATION)
+    curve = few if runs > LEAST_RUNS else CURVE
     for factor in asking.nearby:
-        yield "gap", factor, asking.with_gaps(factor), runs if asking.ranged else LEAST_RUNS
+        yield "gap", factor, asking.with_gaps(factor), runs if asking.ranged else few
     for factor in BUDGETS:
         other = asking.with_budget(factor)
-        yield budget, float(f"{getattr(other, budget):.6g}"), other, CURVE
+        yield budget, float(f"{getattr(other, budget):.6g}"), other, curve
     for factor in USERS:
         users = min(round(asking.users * factor), MOST_USERS)
         if len(asking.means) <= users != asking.users:
-            yield "users", users, replace(asking, users=users), CURVE
+            yield "users", users, replace(asking, users=users), curve
 
 
 def _trusted(

@@ -148,17 +148,16 @@ def from_users(learned: Learned) -> str:
 
 
 def least(one: Variation) -> str:
-    """The policy of the least mean there, or of the least risk if there are runs to tell, and what it loses."""
+    """The policy of the least risk there, or of the least mean if there are too few runs to tell, and what it loses."""
     uniform, row = f"uniform play {one.asking.uniform:,.0f}", one.rows[0]
     runs = "(exact)" if row.contender.law is not None else f"of {row.runs} runs"
     if not one.learns:
         few = row.runs < FEWEST and row.contender.law is None
         nothing = f"{row.runs} runs do not show that anything learns" if few else "nothing is seen to learn"
         return f"{nothing}; {uniform}"
-    few = "" if row.contender.law is not None else f" of {row.runs} runs"
-    named = f"least mean{few}: {row.label}," if row.standing.lacks else f"{row.label}, mean"
+    first, high = ("least mean: ", "") if row.standing.lacks else ("", f", 95 % at most {row.standing.high:,.0f}")
     best = f"best arm pulled most in {100 * row.on_best:.0f} % {runs}"
-    return f"{named} {lost(row)[0]}, median {row.median:,.0f}, {best}; {uniform}"
+    return f"{first}{row.label}, mean {lost(row)[0]}, median {row.median:,.0f}{high}, {best}; {uniform}"
 
 
 def page(answer: Answer) -> str:

@@ -589,8 +589,10 @@ def test_lines_of_few_runs_say_that_the_mean_alone_decides(one):
     few.stored.rows.update({name: values[:20] for name, values in few.stored.rows.items()})
     short = race.Row(few.contender, few.stored, race._standing(few.contender, few.stored))
     there = question(**CASE)
-    assert least(Variation("users", 2000, there, [short])).startswith("least mean of 20 runs: a, 100 ± 0")
-    assert least(Variation("users", 2000, there, [row("a", 100, one)])).startswith("a, mean 100 ± 0")
+    assert least(Variation("users", 2000, there, [short])).startswith("least mean: a, mean 100 ± 0, median 100, best")
+    assert least(Variation("users", 2000, there, [row("a", 100, one)])).startswith(
+        "a, mean 100 ± 0, median 100, 95 % at most 101, best"
+    )
 
 
 def test_the_runs_that_choose_who_is_shown_do_not_count(one, monkeypatch):
@@ -606,6 +608,9 @@ def test_the_runs_that_choose_who_is_shown_do_not_count(one, monkeypatch):
 
     monkeypatch.setattr(answer, "_placed", placed)
     list(answer._varied(asking, ["a"], [], 400, Composer(), (), lambda _: None))
+    assert dropped == [(250, 4)] * 9
+    dropped.clear()
+    list(answer._varied(asking, ["a"], [], 125, Composer(), (), lambda _: None))  # as slow ones
     assert dropped == [(125, 4)] * 2 + [(20, 4)] * 7
     dropped.clear()
     list(answer._trusted(asking, Composer(), (), lambda _: None))
