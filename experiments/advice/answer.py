@@ -17,6 +17,7 @@ from experiments.advice.race import FINALISTS, LEAST_RUNS, OF_A_MEAN, ROUNDS, Ro
 from experiments.advice.trials import LONGEST, is_stored, key_of, seconds_of, trials
 from experiments.config.compose import Composer
 from experiments.evidence.contests import ERROR, FEWEST, Contest
+from experiments.intervals import half_width
 
 LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
 MANY = 400  # runs of each finalist, of which the upper ends of intervals are no extreme runs
@@ -349,7 +350,7 @@ def _learned(
 ) -> Learned:
     """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies.
 
-    Where the runs of a race let it seem so, fresh ones decide: the intervals of all finalists at all numbers of users
+    Where the runs of a race let expect it, fresh ones decide: the intervals of all finalists at all numbers of users
     that may be tried hold together.
     """
     most, users = asking.users, asking.users * STEP
@@ -360,12 +361,18 @@ def _learned(
         finalists, _ = race(other, contenders(other, composer, extra, among)[0])
         if not finalists:
             break
-        if min(row.lost for row in play(finalists, ROUNDS[-1])) < LEARNS * other.uniform:
+        if any(_may_learn(other, row, error) for row in play(finalists, ROUNDS[-1])):
             rows = _placed(other, finalists, FEWEST, composer, extra, ROUNDS[-1])
             if shown := [row for row in rows if learns(other, [row], error)]:
                 return Learned(Variation("users", users, other, judged(shown)[0]), users)
         most, users = users, users * STEP
     return Learned(None, most)
+
+
+def _may_learn(asking: Question, row: Row, error: float) -> bool:
+    """Whether `FEWEST` fresh runs would show that a policy learns, if they are as those of the race."""
+    spread = 0.0 if row.contender.law is not None else float(row.stored.headline.std(ddof=1))
+    return row.lost + float(half_width(spread, FEWEST, error)) < LEARNS * asking.uniform
 
 
 def _bound(asking: Question) -> float | None:
