@@ -13,13 +13,12 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import FINALISTS, LEAST_RUNS, OF_A_MEAN, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.race import FINALISTS, LEARNS, LEAST_RUNS, OF_A_MEAN, ROUNDS, Row, judged, play, pooled, race
 from experiments.advice.trials import LONGEST, is_stored, key_of, seconds_of, trials
 from experiments.config.compose import Composer
 from experiments.evidence.contests import ERROR, FEWEST, Contest
 from experiments.intervals import half_width
 
-LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
 MANY = 400  # runs of each finalist, of which the upper ends of intervals are no extreme runs
 PATIENCE = 30.0  # seconds that so many runs of all finalists may take; else there are as few as the rule admits
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared

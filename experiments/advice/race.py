@@ -27,6 +27,7 @@ GAPS = 3  # at which finalists are judged: those that were given, and two others
 EACH = ERROR / (FINALISTS * GAPS)  # of the interval of each 95 % quantile: those at all gaps hold together
 OF_A_MEAN = ERROR / FINALISTS  # of the interval of each mean of a table
 LEAST_RUNS = math.ceil(math.log(EACH / 2) / math.log(UPPER[0]))  # the largest of which is surely above UPPER[0]
+LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
 COMMITTING = HalvingPolicy | KnockoutPolicy  # policies that name an arm and keep to it
 COMMITS = "it commits to one arm, and runs with a wrong one, too rare to be seen, may carry the mean"
 
@@ -85,6 +86,13 @@ class Row:
         return max(high, self.standing.mean) if self.standing.doubt else high
 
     @property
+    def learns(self) -> bool:
+        """Whether its mean is clearly less than what uniform play loses."""
+        means = _means(self.stored)
+        uniform = self.stored.cell.horizon * float(means.max() - means.mean())
+        return self.mean_at_most(OF_A_MEAN) < LEARNS * uniform
+
+    @property
     def median(self) -> float:
         return self.standing.quantiles[MIDDLE].estimate
 
@@ -110,15 +118,17 @@ def _means(stored: Stored) -> NDArray[Any]:
 
 
 def judged(rows: Sequence[Row]) -> tuple[list[Row], Contest]:
-    """The rows in order of their risk, then those whose mean is in doubt, then who takes no part, and the contest.
+    """The rows in order of their risk, those that take no part last, and the contest.
 
-    Who is recommended is decided among those whose mean can be trusted, if there are any.
+    Who learns stands before who does not, and of these before a mean in doubt one that can be trusted. Among the first
+    of these kinds it is decided who is recommended; beside them those may be whose mean is in doubt.
     """
     everyone = contest(row.standing for row in rows)
-    trusted = contest(row.standing for row in rows if not row.standing.doubt)
-    doubted = [one for one in everyone.best if one.doubt]
-    ranked = sorted(everyone.rivals, key=lambda one: bool(one.doubt))
-    rivals = replace(everyone, rivals=ranked, best=[*trusted.best, *doubted])
+    kind = {row.standing.key: (not row.learns, bool(row.standing.doubt)) for row in rows}
+    first = min((kind[one.key] for one in everyone.rivals), default=(False, False))
+    best = contest(one for one in everyone.rivals if kind[one.key] == first).best
+    beside = [one for one in everyone.best if first < kind[one.key] <= (first[0], True)]
+    rivals = replace(everyone, rivals=sorted(everyone.rivals, key=lambda one: kind[one.key]), best=[*best, *beside])
     order = {one.key: place for place, one in enumerate((*rivals.rivals, *rivals.out))}
     return sorted(rows, key=lambda row: order[row.standing.key]), rivals
 

@@ -219,6 +219,17 @@ def test_a_coin_learns_nothing(one):
     assert learns(question(**CASE), [coin("a", 30, one)])
 
 
+def test_who_learns_nothing_is_not_recommended_before_who_does(one):
+    """Uniform play loses 400 in every run, a 300 and in bad runs 600; the risk of a is larger."""
+    uniform, a = row("uniform", 399, one), coin("a", 50, one)
+    a.stored.rows["regret"][:, 0] = np.where(np.arange(200) < 20, 600.0, 260.0)
+    a = race.Row(a.contender, a.stored, replace(race._standing(a.contender, a.stored), key="a"))
+    assert contest([uniform.standing, a.standing]).rivals[0].key == "uniform"
+    rows, rivals = judged([uniform, a])
+    assert ([item.label for item in rows], [item.key for item in rivals.best]) == (["a", "uniform"], ["a"])
+    assert [item.key for item in judged([uniform])[1].best] == ["uniform"]
+
+
 def test_a_coin_is_not_named_as_typical(one):
     asking = question(**CASE)
     for wrong, named in ((48, False), (30, True)):
