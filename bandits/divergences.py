@@ -8,6 +8,9 @@ Privacy lets the mean x pass as z at the cost epsilon |z - x|; then z must still
 derivative in z is epsilon + logit(z) - logit(y), which grows: the least value is at x if
 logit(y) - logit(x) <= epsilon, else where logit(z) = logit(y) - epsilon, and there it is -epsilon x - log(1 - y
 (1 - e^-epsilon)).
+
+Policies use the functions of two means, whose bits stored results depend on, and which lose their digits where the
+means are close; bounds use those of a mean and a shift away from it, which keep them.
 """
 
 import math
@@ -15,6 +18,7 @@ import math
 from bandits.compiled import compiled
 
 NEWTON_STEPS = 60  # more than any root has needed; from the chosen start every step goes towards the root
+LARGE = 30.0  # epsilon from which on |z - x| is no difference of two distances from y, which rounding could exceed
 
 
 @compiled
@@ -98,3 +102,67 @@ def private_upper_end(x: float, level: float, epsilon: float, needed: float = -m
     if last >= 1 or (last > 0 and level <= bernoulli_divergence(x, last)):
         return divergence_upper_end(x, level, needed)
     return min(1.0, math.expm1(-epsilon * x - level) / math.expm1(-epsilon))
+
+
+@compiled
+def _excess(x: float) -> float:
+    """(1 + x) log(1 + x) - x for x >= -1: at least 0, about x^2 / 2 for small x, where it is summed as a series."""
+    if x <= -1:
+        return 1.0
+    if abs(x) >= 0.01:
+        return (1 + x) * math.log1p(x) - x
+    total = 0.0
+    for k in range(12, 1, -1):
+        total = 1 / (k * (k - 1)) - x * total
+    return x * x * total
+
+
+@compiled
+def divergence_from(q: float, shift: float) -> float:
+    """kl(q + shift, q), 0 < q < 1 and 0 <= q + shift <= 1, to 12 digits however small the shift is."""
+    return q * _excess(shift / q) + (1 - q) * _excess(-shift / (1 - q))
+
+
+@compiled
+def shift_by_logit(q: float, step: float) -> float:
+    """How far a mean q moves if its logit, log(q / (1 - q)), moves by `step`."""
+    near, far = (1 - q, q) if step < 0 else (q, 1 - q)
+    moved = -near * far * math.expm1(-abs(step)) / (near + far * math.exp(-abs(step)))
+    return math.copysign(moved, step)
+
+
+@compiled
+def private_divergence_from(y: float, shift: float, epsilon: float) -> float:
+    """d_epsilon(y + shift, y), 0 < y < 1 and 0 <= y + shift <= 1, to 12 digits however small shift and epsilon are.
+
+    It is epsilon |z - x| + kl(z, y): z is as far from y as epsilon lets logits be apart, at most as far as x.
+    """
+    reach = shift_by_logit(y, math.copysign(epsilon, shift))
+    left = abs(shift) - abs(reach)
+    if left > 0 and epsilon >= LARGE:  # x and z as distances from the end of [0, 1] beyond x
+        far, near = (y, 1 - y) if shift < 0 else (1 - y, y)
+        faded = far * math.exp(-epsilon)
+        left = faded / (near + faded) - (far - abs(shift))
+    if left <= 0:
+        return divergence_from(y, shift)
+    return epsilon * left + divergence_from(y, reach)
+
+
+@compiled
+def shift_of_lower_mean(q: float, level: float) -> float:
+    """The largest x in [0, q] with kl(q - x, q) <= `level`, 0 < q < 1: as `divergence_lower_mean`, to 12 digits.
+
+    Newton's method from the right of the root: the divergence is convex in x and at least 2 x^2.
+    """
+    if level <= 0:
+        return 0.0
+    if -math.log1p(-q) <= level:
+        return q
+    x = min(math.sqrt(level / 2), q * (1 - 1e-15))
+    for _ in range(NEWTON_STEPS):
+        slope = math.log1p(x / (1 - q)) - math.log1p(-x / q)
+        step = (divergence_from(q, -x) - level) / slope
+        x -= step
+        if step <= 1e-15 * x:
+            break
+    return x

@@ -11,6 +11,7 @@ from bandits.parameters import require
 
 LAST = 750.0  # y from which on a tail is 0, as e^-y is
 TOGETHER = 2**15  # tails that are computed together: they fit into the cache of a processor
+BLOCKS = 50_000  # of sums of rewards, at most
 
 
 def laplace_sum_tail(y: ArrayLike, batches: int) -> FloatArray:
@@ -41,15 +42,21 @@ def laplace_sum_tail(y: ArrayLike, batches: int) -> FloatArray:
 def chances_of_sums(totals: ArrayLike, count: int, batches: int, mean: float, epsilon: float) -> FloatArray:
     """P(S <= total) for several totals, shape (totals,), S the noisy sum of `count` Bernoulli(`mean`) rewards.
 
-    Noise was added in so many batches. Sums of rewards that have a probability below 1e-20 are left out.
+    Noise was added in so many batches. Sums of rewards that have a probability below 1e-20 are left out. Of more than
+    about 2e7 rewards these are upper bounds, near by: sums are taken in blocks, each as its least sum, and each of them
+    as likely as the likeliest in the block.
     """
     spread = 50 + 10 * math.sqrt(count * mean * (1 - mean))
     first, last = max(0, math.floor(count * mean - spread)), min(count, math.ceil(count * mean + spread))
-    rewards, levels = np.arange(first, last + 1), np.asarray(totals, dtype=np.float64)
+    width = 1 + (last - first) // BLOCKS
+    rewards, levels = np.arange(first, last + 1, width), np.asarray(totals, dtype=np.float64)
+    ends = np.minimum(rewards + width - 1, last)
+    likeliest = np.clip(math.floor((count + 1) * mean), rewards, ends)
     below = np.empty((len(levels), len(rewards)))  # P(noise <= total - rewards)
     rows = max(1, TOGETHER // len(rewards))
     for begin in range(0, len(levels), rows):
         above = epsilon * (rewards - levels[begin : begin + rows, None])
         tails = laplace_sum_tail(np.abs(above), batches)
         below[begin : begin + rows] = np.where(above >= 0, tails, 1 - tails)
-    return np.asarray(below @ stats.binom.pmf(rewards, count, mean))
+    chances = below @ (stats.binom.pmf(likeliest, count, mean) * (ends - rewards + 1))
+    return np.asarray(chances if width == 1 else np.minimum(chances, 1.0))

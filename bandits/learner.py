@@ -7,15 +7,19 @@ from dataclasses import fields, replace
 from functools import cache, wraps
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
+import numpy as np
+
 from bandits.arrays import IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
-from bandits.parameters import ParameterError, require
+from bandits.parameters import ParameterError, require, whole_number
+
+MOST_STEPS = 2**62  # loops count steps with 64 bits
 
 
-class Parameters:
+class _Parameters:
     """Base of frozen dataclasses of parameters: a field that is a `Literal` takes no other value, or `ParameterError`.
 
     It is checked before what the `__post_init__` of a subclass checks, which need not call this one.
@@ -41,14 +45,14 @@ def _literals_of(cls: Any) -> dict[str, tuple[Any, ...]]:
 
 def _after_literals(own: Callable[..., None]) -> Callable[..., None]:
     @wraps(own)
-    def checked(self: Parameters, *given: Any) -> None:
-        Parameters.__post_init__(self)
+    def checked(self: _Parameters, *given: Any) -> None:
+        _Parameters.__post_init__(self)
         own(self, *given)
 
     return checked
 
 
-class Environment(Parameters, ABC):
+class Environment(_Parameters, ABC):
     """What a learner faces. Subclasses are frozen dataclasses of their parameters.
 
     `name` is the word used in configs and results, `citation` says where the environment comes from,
@@ -75,10 +79,42 @@ class Environment(Parameters, ABC):
         raise ParameterError("instance", f"the arms of {self.name} cannot be put in another order")
 
 
+Simulation = Callable[..., IntArray]
+
+
+def with_checked_steps(simulate: Simulation) -> Simulation:
+    """`simulate` of a policy, given `horizon` as an int and `checkpoints` as an array, increasing steps in 1..horizon.
+
+    It raises `ParameterError` for all that cannot be made so.
+    """
+
+    @wraps(simulate)
+    def checked(self: Any, instance: Any, horizon: Any, checkpoints: Any, rng: Any) -> IntArray:
+        steps = whole_number(horizon, "horizon")
+        require(1 <= steps <= MOST_STEPS, "horizon", steps, f"a number of steps in 1..{MOST_STEPS}")
+        return simulate(self, instance, steps, _increasing(checkpoints, steps), rng)
+
+    return checked
+
+
+def _increasing(checkpoints: Any, horizon: int) -> IntArray:
+    allowed = f"increasing steps in 1..{horizon}"
+    try:
+        given = np.asarray(checkpoints)
+    except ValueError:  # lists of several lengths
+        raise ParameterError("checkpoints", f"must be {allowed}") from None
+    numbers = given.ndim == 1 and len(given) > 0 and given.dtype.kind in "iuf"
+    within = numbers and given[0] >= 1 and given[-1] <= horizon and bool((given[1:] > given[:-1]).all())  # no NaN is
+    require(bool(within), "checkpoints", checkpoints, allowed)
+    steps: IntArray = given.astype(np.int64, copy=False)
+    require(steps is given or bool((steps == given).all()), "checkpoints", checkpoints, allowed)
+    return steps
+
+
 Faced = TypeVar("Faced", bound=Environment, contravariant=True)
 
 
-class Learner(Parameters, ABC, Generic[Faced]):
+class Learner(_Parameters, ABC, Generic[Faced]):
     """An algorithm that learns from an environment. Subclasses are frozen dataclasses of their parameters.
 
     Attributes

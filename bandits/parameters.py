@@ -1,5 +1,6 @@
 """`ParameterError`, the one-line error for a parameter that is refused, and common checks."""
 
+import math
 from numbers import Real
 from typing import Any
 
@@ -41,6 +42,13 @@ def real_number(value: Any, parameter: str) -> float:
         return float(value)
     except OverflowError:
         raise ParameterError(parameter, "must be a number that a float can hold") from None
+
+
+def whole_number(value: Any, parameter: str) -> int:
+    """A whole number, also as a float (1e6) or of numpy, as an int. Raises `ParameterError` for all else."""
+    whole = is_real(value) and math.isfinite(value) and value == int(value)
+    require(whole, parameter, repr(value), "a whole number")
+    return int(value)
 
 
 def require_epsilon(epsilon: float) -> None:

@@ -52,6 +52,32 @@ def flag(config: Mapping[Any, Any], key: str) -> bool:
         raise UserError(f"{key}: must be {error}") from None
 
 
+def whole_of(config: Mapping[Any, Any], key: str) -> int:
+    """The whole number that a key has. Raises `UserError`."""
+    try:
+        return whole_number(config[key])
+    except ValueError as error:
+        raise UserError(f"{key}: must be {error}") from None
+
+
+def whole_in(config: Mapping[Any, Any], key: str, least: int, most: int) -> int:
+    """The whole number that a key has, in least..most. Raises `UserError`."""
+    value = whole_of(config, key)
+    if value < least:
+        raise UserError(f"{key}: must be at least {least}, got {value}")
+    if value > most:
+        raise UserError(f"{key}: must be at most {most}, got {value}")
+    return value
+
+
+def number_above_0(config: Mapping[Any, Any], key: str) -> float:
+    """The number above 0 that a key has, infinity included. Raises `UserError`."""
+    value = config[key]
+    if not is_number(value) or not value > 0:
+        raise UserError(f"{key}: must be a number above 0, got {shown(value)}")
+    return float(value)
+
+
 def truth(value: Any) -> bool:
     """`value` if it is true or false. Raises `ValueError` for anything else, even 1 and 0."""
     if not isinstance(value, bool):

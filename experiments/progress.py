@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 EVERY = 20.0  # seconds between two lines
 BAR = "{desc}: |{bar:20}| {percentage:.0f}%{postfix}"
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 
 def bar(doing: str, total: int) -> Any:
@@ -53,7 +53,7 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def after(self, made: Made, **counts: int) -> Made:
+    def after(self, made: _Made, **counts: int) -> _Made:
         """Add to the counts, by their names in `totals`; returns `made`."""
         for word, count in counts.items():
             self._done[word] += count

@@ -1,6 +1,5 @@
 """Headless Chromium, driven over the pipe of its DevTools protocol; needs no package."""
 
-import base64
 import json
 import os
 import select
@@ -174,16 +173,6 @@ class Browser:
     def point(self, x: float, y: float) -> None:
         """Move the mouse to a place in the window."""
         self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def screenshot(self, file: Path, selector: str = "body", most: int = 4000) -> None:
-        """A picture of an element, as far as it fits into `most` pixels."""
-        box = self.run(
-            f"(() => {{ const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
-            "return [box.x + scrollX, box.y + scrollY, box.width, box.height] })()"
-        )
-        clip = {"x": box[0], "y": box[1], "width": box[2], "height": min(box[3], most), "scale": 1}
-        taken = self._call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-        file.write_bytes(base64.b64decode(taken["data"]))
 
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1

@@ -18,7 +18,8 @@ from xdist.scheduler import LoadScopeScheduling
 from experiments import ONE_THREAD, progress
 from experiments.config.command_line import exit_on_user_error
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, plan
+from experiments.config.plan import plan
+from experiments.config.request import Request
 from experiments.library import running
 from experiments.simulate import worker
 from experiments.store import Store

@@ -183,7 +183,8 @@ def test_names_say_what_a_thing_is():
     assert vague("class A:\n  @classmethod\n  def of(cls): return A.known(found=held)") == []
 
 
-SHARED = {"main", "Outcome"}  # of each command; of an answer to a user, and of a claim
+# Of each command; of an answer to a user, and of a claim; of a claim, and as `experiments.advice` calls a combination
+SHARED = {"main", "Outcome", "Setting"}
 BY_NAME = {"Spec", "describe", "pages", "pages_of"} | {
     "rates",
     "upper_over_lower_bound",
@@ -192,13 +193,26 @@ BY_NAME = {"Spec", "describe", "pages", "pages_of"} | {
 
 
 def homes(sources: dict[str, str]) -> dict[str, list[str]]:
-    """The modules in which each public function or class is defined at the top."""
+    """The modules in which each public function, class or other name is defined at the top; not of CONSTANTS."""
     modules_of: dict[str, list[str]] = {}
     for module, source in sources.items():
         for node in ast.parse(source).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                modules_of.setdefault(node.name, []).append(module)
+            for name in defined_by(node):
+                if not name.startswith("_") and not name.isupper():
+                    modules_of.setdefault(name, []).append(module)
     return modules_of
+
+
+def defined_by(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a module gives to what it defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return [node.name.id] if type(node).__name__ == "TypeAlias" else []  # `type Name = ...`, which 3.11 cannot read
 
 
 def test_a_public_name_stands_in_one_module():
@@ -207,7 +221,47 @@ def test_a_public_name_stands_in_one_module():
     assert {
         name: modules for name, modules in defined.items() if len(modules) > 1 and name not in SHARED | BY_NAME
     } == {}
-    assert homes({"a": "def f(): pass\nclass _G: pass", "b": "class f: pass"}) == {"f": ["a", "b"]}
+    assert homes({"a": "def f(): pass\nclass _G: pass\nMOST = 1", "b": "class f: pass"}) == {"f": ["a", "b"]}
+    assert homes({"a": "Row = int\n_Key: type = str", "b": "Row: TypeAlias = str", "c": "Key, Row = int, str"}) == {
+        "Row": ["a", "b", "c"],
+        "Key": ["c"],
+    }
+
+
+def words_read(source: str) -> set[str]:
+    """The names that a module reads or imports, and the words of its texts but docstrings."""
+    found: set[str] = set()
+    nodes = list(ast.walk(ast.parse(source)))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()) | ast.alias(name=name):
+                found.add(name)
+            case ast.Constant(value=str(text)) if id(node) not in documentation:
+                found.update(re.findall(r"\w+", text))
+    return found
+
+
+def public_functions(source: str) -> set[str]:
+    """The functions at the top of a module, and the methods and properties of its public classes."""
+    body = ast.parse(source).body
+    classes = [node for node in body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    nodes = [*body, *(node for cls in classes for node in cls.body)]
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+
+
+def test_what_experiments_define_is_read_outside_tests():
+    """By code, or by name in a config. A name that stands twice counts as read where one of the two is."""
+    read = {"checkpoint"}  # of a job, by submitit
+    for path in PATHS.values():
+        read |= words_read(path.read_text())
+    for path in (REPOSITORY / "conf").rglob("*.yaml"):
+        read |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    ours = {name: path for name, path in PATHS.items() if name.startswith("experiments.")}
+    defined = {name: public_functions(path.read_text()) - read for name, path in ours.items()}
+    assert {name: unread for name, unread in defined.items() if unread} == {}
+    example = "def f(): pass\nclass A:\n  def g(self): 'reads h'; return self.f + 'of k'\n  def _i(self): j = 1"
+    assert (public_functions(example), words_read(example)) == ({"f", "g"}, {"self", "f", "of", "k"})
 
 
 PLAYS = {"choices", "select", "simulate"}

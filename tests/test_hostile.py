@@ -1,6 +1,7 @@
 """Hostile arguments, files and environments: an error of one line, or no effect."""
 
 import itertools
+import math
 import subprocess
 import sys
 
@@ -21,7 +22,7 @@ from experiments.config.compose import REPOSITORY, Composer
 from experiments.config.overrides import parsed
 from experiments.config.plan import plan
 from experiments.config.yaml_files import read_yaml
-from experiments.errors import number_of_workers, shown, whole_number
+from experiments.errors import number_above_0, number_of_workers, shown, whole_number
 from experiments.evidence.theorems import imported
 from experiments.library.running import main as running
 from experiments.status import main as status
@@ -178,6 +179,9 @@ def test_whole_numbers_that_no_float_holds_are_no_numbers(call, monkeypatch):
     for check in (whole_number, number_of_workers, lambda value: convert(value, float)):
         with pytest.raises(ValueError, match="number, got a number of more than 308 digits"):
             check(huge)
+    for number in (huge, -1, 0.0, math.nan, True, None, "1"):
+        with pytest.raises(UserError, match=r"^check_seconds: must be a number above 0, got "):
+            number_above_0({"check_seconds": number}, "check_seconds")
     monkeypatch.setenv("HUGE", "9" * 400)
     for key in ("horizon", "budget.epsilon", "instance.arms"):
         words = [word for word in SMALL if not word.startswith(key)]

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bandits.arrays import FloatArray, IntArray
+from bandits.arrays import FloatArray
 from bandits.audit.costs import Bounds
 from bandits.audit.decision_laws import delta_between, epsilon_between
+from bandits.audit.transcripts import Decision
 from bandits.parameters import ParameterError
 
-Decision = Callable[[IntArray, FloatArray], FloatArray]  # probabilities of the arms from their pulls and reward sums
 SUMS = 33  # reward sums of the rival that are tried, first over the whole range and then around the best
 ROUNDING = 1e-13  # subtracted from a lower bound on delta or epsilon, for rounding errors
 

@@ -18,9 +18,9 @@ from bandits.arrays import BoolArray, FloatArray, IntArray
 from bandits.audit.exponentials import Linear, Term, merged_terms
 
 OPERATIONS = 1000.0  # relative error of each summand, in units of the rounding of a double
-Form = tuple[int, ...]
-HalfSpace = tuple[Form, FloatArray]
-Region = dict[Form, FloatArray]  # all z with form . z + constant >= 0, constants of shape (cases,)
+LinearForm = tuple[int, ...]
+HalfSpace = tuple[LinearForm, FloatArray]
+Region = dict[LinearForm, FloatArray]  # all z with form . z + constant >= 0, constants of shape (cases,)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Draws:
         return tuple(amount / norm * (sign / scale) ** power for power, amount in by_power), -sign / scale
 
 
-def chances(forms: Sequence[Form], constants: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
+def chances(forms: Sequence[LinearForm], constants: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
     """Pr[forms z + constants >= 0] and the error of its logarithm, shapes (cases,).
 
     Parameters
@@ -154,7 +154,7 @@ def _tightest(items: Iterable[HalfSpace]) -> Region:
     return region
 
 
-def _possible(region: Mapping[Form, FloatArray], possible: BoolArray) -> BoolArray:
+def _possible(region: Mapping[LinearForm, FloatArray], possible: BoolArray) -> BoolArray:
     """The cases in which no pair of opposite half-spaces, and no half-space without variables, is empty."""
     for form, constant in region.items():
         opposite = region.get(tuple(-x for x in form))

@@ -14,7 +14,7 @@ import scipy
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import Bounds, PrivacyCost, unseen_bounds
 from bandits.audit.gauss_legendre import nodes_between
-from bandits.audit.half_spaces import Draws, Form, chances
+from bandits.audit.half_spaces import Draws, LinearForm, chances
 from bandits.audit.ledger import Domain, ReleasedSums, lowest
 from bandits.audit.transcripts import LARGEST, TINY, Convention, Transcripts, enumerated, require_fitting, table_size
 
@@ -101,7 +101,7 @@ class _Walk:
         self.sums[arm] += np.where(self.cases >> step & 1, self.rule.sums.high[item], self.low[item])
         self.pulls[arm] += 1
 
-    def half_spaces(self) -> tuple[list[Form], Draws]:
+    def half_spaces(self) -> tuple[list[LinearForm], Draws]:
         """The forms as rows, and their draws; draws with the same coefficients everywhere are one variable."""
         together: dict[tuple[tuple[int, ...], float], int] = {}
         for name in sorted({name for form in self.forms for name in form}):

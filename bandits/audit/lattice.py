@@ -17,7 +17,7 @@ from bandits.exponents import grown
 LARGEST_LOSS = 60.0  # log ratios beyond it share the outermost bins
 LARGEST_EPSILON = 600.0  # e^epsilon does not overflow
 BINS = 480
-Walk = tuple[FloatArray, FloatArray]  # probabilities by place and bin under both inputs, shapes (pulls of arm 1, bins)
+_Walk = tuple[FloatArray, FloatArray]  # probabilities by place and bin under both inputs, shapes (pulls of arm 1, bins)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
     The start phase, `start` pulls of each arm, is the same under both inputs.
     """
     pulls = np.array([start, start])
-    walk: Walk = np.zeros((1, BINS)), np.zeros((1, BINS))
+    walk: _Walk = np.zeros((1, BINS)), np.zeros((1, BINS))
     for chances in walk:
         chances[0, BINS // 2] = 1.0
     for step in range(horizon - 2 * start):
@@ -62,7 +62,7 @@ def run_laws(decision: Decision, horizon: int, start: int) -> TwoLaws:
     return TwoLaws(walk[0].ravel(), walk[1].ravel())
 
 
-def _step(walk: Walk, laws: list[FloatArray]) -> Walk:
+def _step(walk: _Walk, laws: list[FloatArray]) -> _Walk:
     """One more pull of either arm: probabilities move to the next place, and into the bin of their new ratio."""
     places = len(walk[0])
     size = (places + 1) * BINS

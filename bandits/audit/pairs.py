@@ -18,7 +18,7 @@ MOST = 600  # pairs; for more there are too few plays to choose between them
 LEAST = 2  # plays of each input before a pair is left out
 FEW = 64  # different sequences of arms up to which whole sequences are compared
 OTHERS = ("all others the lowest", "all others the highest", "all others drawn from both, once")
-Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
+_Plays = tuple[IntArray, IntArray]  # arms under both inputs, shapes (runs, horizon)
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ def changed_places(horizon: int, most: int) -> list[int]:
     return sorted({*range(most // 2), *np.geomspace(most // 2, horizon - 1, most - most // 2).astype(int).tolist()})
 
 
-def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int], int, int], list[Plays]]) -> int:
+def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int], int, int], list[_Plays]]) -> int:
     """The index of the pair whose plays differ the most, after about `runs` plays of each side in total (halving).
 
     After each round half of the pairs are left out, and the others are played again: `play(pairs, runs, round)`.
     """
     alive, rounds = list(range(len(candidates))), max(1, math.ceil(math.log2(max(2, len(candidates)))))
-    seen: dict[int, Plays] = {}
+    seen: dict[int, _Plays] = {}
     for number in range(rounds):
         more = max(LEAST, runs // (rounds * len(alive)))
         for pair, fresh in zip(alive, play(alive, more, number), strict=True):
@@ -82,7 +82,7 @@ def most_telling(candidates: Sequence[Pair], runs: int, play: Callable[[list[int
     return alive[0]
 
 
-def _joined(earlier: Plays, fresh: Plays) -> Plays:
+def _joined(earlier: _Plays, fresh: _Plays) -> _Plays:
     return np.concatenate([earlier[0], fresh[0]]), np.concatenate([earlier[1], fresh[1]])
 
 

@@ -7,7 +7,7 @@ import math
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import require_gaps, require_horizon
-from bandits.divergences import bernoulli_divergence
+from bandits.divergences import divergence_from
 from bandits.parameters import require, require_arms, require_epsilon
 
 
@@ -33,10 +33,8 @@ def weaker_lower_bound_slope(means: FloatArray, epsilon: float) -> float:
     require(within, "means", list(means), "at least two numbers in (0, 1)")
     require_epsilon(epsilon)
     best = float(means.max())
-    suboptimal = [float(mean) for mean in means if mean < best]
-    return sum(
-        (best - mean) / min(bernoulli_divergence(mean, best), 6 * epsilon * (best - mean)) for mean in suboptimal
-    )
+    gaps = [best - float(mean) for mean in means if mean < best]
+    return sum(gap / min(divergence_from(best, -gap), 6 * epsilon * gap) for gap in gaps)
 
 
 def minimax_lower_bound(arms: int, epsilon: float, horizon: int) -> float:

@@ -8,8 +8,10 @@ import math
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import require_horizon
-from bandits.divergences import private_divergence
+from bandits.divergences import private_divergence, private_divergence_from
 from bandits.parameters import require
+
+FAR = 1e-3  # from this gap on rounding is harmless, and bits stay: a figure counts ties of regrets in units of it
 
 
 def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
@@ -23,7 +25,13 @@ def lower_bound_slope(means: FloatArray, epsilon: float) -> float:
     require(epsilon >= 1e-100, "epsilon", epsilon, "a number > 0 (and at least 1e-100), or infinity")
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]
-    return sum((best - mean) / private_divergence(mean, best, epsilon) for mean in suboptimal)
+    return sum((best - mean) / _divergence(mean, best, epsilon) for mean in suboptimal)
+
+
+def _divergence(mean: float, best: float, epsilon: float) -> float:
+    if best - mean >= FAR:
+        return private_divergence(mean, best, epsilon)
+    return private_divergence_from(best, mean - best, epsilon)
 
 
 def lower_bound_line(means: FloatArray, epsilon: float, horizon: float) -> float:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from bandits.arrays import FloatArray, IntArray
 from bandits.bounds.common import require_horizon
-from bandits.divergences import bernoulli_divergence
+from bandits.divergences import divergence_from, shift_by_logit
 from bandits.mechanisms.concentrated import require_rho
 from bandits.parameters import require
 from bandits.policies.batched_index import require_growth
@@ -48,8 +48,7 @@ def price_of_rho(means: ArrayLike, rho: float, horizon: float, ratio: float = 2.
     arms = _inner_means(means)
     best, price = float(arms.max()), 0.0
     for mean in arms[arms < best].tolist():
-        tilt = math.log(best / (1 - best)) - math.log(mean / (1 - mean))
-        price += (best - mean) * tilt**2 / bernoulli_divergence(mean, best)
+        price += (best - mean) * _tilt(best, mean) ** 2 / divergence_from(best, mean - best)
     return price * math.log(math.log(horizon)) / (4 * rho * math.log(ratio))
 
 
@@ -79,10 +78,18 @@ def _cost(count: FloatArray, batches: IntArray, y: float, mean: float, rho: floa
 
     Without noise the best x is the difference of the logits of y and of u, the `mean`; with noise it is nearer to 0.
     """
-    tilts = TILTS[:, None] * (math.log(y / (1 - y)) - math.log(mean / (1 - mean)))
-    gain = tilts * y - np.log1p(mean * np.expm1(tilts))
-    costs: FloatArray = (gain * count - tilts**2 * batches / (4 * rho)).max(axis=0)
+    tilts = _tilt(y, mean) * TILTS
+    gains = tilts * y - np.log1p(mean * np.expm1(tilts))
+    if abs(tilts[-1]) < 1:  # the same as x (y - u) - kl(u, z), where the logit of z is that of u plus x: to all digits
+        shifts = [shift_by_logit(mean, tilt) for tilt in tilts.tolist()]
+        gains = tilts * (y - mean) - np.array([divergence_from(mean + shift, -shift) for shift in shifts])
+    costs: FloatArray = (gains[:, None] * count - tilts[:, None] ** 2 * batches / (4 * rho)).max(axis=0)
     return np.maximum(costs, 0.0)
+
+
+def _tilt(y: float, mean: float) -> float:
+    """The difference of the logits of y and of the mean, to all digits where they are close."""
+    return math.log1p((y - mean) / mean) - math.log1p((mean - y) / (1 - mean))
 
 
 def failed_steps(horizon: float, ratio: float, first_batch: int, c: float) -> float:

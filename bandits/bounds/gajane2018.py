@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 from bandits.bounds.common import require_horizon
 from bandits.bounds.local_privacy import response
-from bandits.divergences import bernoulli_divergence, divergence_lower_mean
+from bandits.divergences import divergence_from, shift_of_lower_mean
 from bandits.parameters import require, require_epsilon
 
 SUMMED = 4096  # steps that are summed one by one; the rest is an integral
@@ -31,13 +31,13 @@ def klucb_cf_regret(means: ArrayLike, epsilon: float, horizon: float, c: float) 
     arms = np.asarray(means, dtype=np.float64)
     within = len(arms) > 1 and bool(((arms >= 0) & (arms < 1)).all()) and arms.min() < arms.max()
     require(within, "means", means, "numbers in [0, 1), at least one below the largest")
-    bits = [response(mean, epsilon) for mean in arms.tolist()]
+    best, bit = float(arms.max()), response(float(arms.max()), epsilon)
     level = _level(math.log(horizon), c)
-    regret = float(arms.max() - arms.min()) * misses
-    for mean, bit in zip(arms.tolist(), bits, strict=True):
-        if mean < arms.max():
-            regret += (arms.max() - mean) * _pulls(bit, max(bits), level)
-    return min(float(regret), horizon * float(arms.max() - arms.min()))
+    largest = best - float(arms.min())
+    regret = largest * misses
+    for gap in (best - arms[arms < best]).tolist():
+        regret += gap * _pulls(bit, gap * math.tanh(epsilon / 2), level)
+    return min(regret, horizon * largest)
 
 
 def klucb_cf_misses(horizon: float, c: float) -> float:
@@ -63,13 +63,13 @@ def _level(log_t: float, c: float) -> float:
     return log_t + c * math.log(max(log_t, 1.0))
 
 
-def _pulls(bit: float, best: float, level: float) -> float:
-    """The bound on the pulls of one arm, at the best eta on a grid."""
-    divergence = bernoulli_divergence(bit, best)
+def _pulls(best: float, gap: float, level: float) -> float:
+    """The bound on the pulls of one arm, whose bits have a mean lower by `gap`, at the best eta on a grid."""
+    divergence, bit = divergence_from(best, -gap), best - gap
     least = math.inf
     for eta in np.geomspace(1e-4, 30, SLACKS).tolist():
-        between = max(divergence_lower_mean(best, divergence / (1 + eta)), bit)
-        apart = bernoulli_divergence(between, bit) if bit > 0 else math.inf
+        above = gap - min(shift_of_lower_mean(best, divergence / (1 + eta)), gap)
+        apart = divergence_from(bit, above) if bit > 0 else math.inf
         pulls = math.ceil((1 + eta) * level / divergence)
         if apart > 0:
             least = min(least, pulls + math.exp(-pulls * apart) / -math.expm1(-apart))

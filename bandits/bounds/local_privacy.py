@@ -24,7 +24,7 @@ from bandits.bounds.common import (
     require_small_epsilon,
     two_point_means,
 )
-from bandits.divergences import bernoulli_divergence
+from bandits.divergences import divergence_from
 from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms, require_epsilon
 
@@ -137,8 +137,8 @@ def local_bernoulli_lower_bound_slope(means: ArrayLike, epsilon: float) -> float
     require(within, "means", means, "numbers in [0, 1), at least one below the largest")
     gaps = arms.max() - arms
     best = _response(float(arms.max()), epsilon)
-    pairs = zip(gaps[gaps > 0], arms[gaps > 0], strict=True)
-    return sum(float(gap) / bernoulli_divergence(_response(float(mean), epsilon), best) for gap, mean in pairs)
+    kept = math.tanh(epsilon / 2)  # share of a gap
+    return float(sum(gap / divergence_from(best, -gap * kept) for gap in gaps[gaps > 0].tolist()))
 
 
 def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) -> float:
@@ -148,7 +148,7 @@ def local_bernoulli_asymptote(means: ArrayLike, epsilon: float, horizon: float) 
 
 
 def response(mean: float, epsilon: float) -> float:
-    """The mean of randomised response to a Bernoulli reward."""
+    """The mean of randomised response to a Bernoulli reward: a gap of two means becomes gap x tanh(epsilon / 2)."""
     require_epsilon(epsilon)
     return _response(mean, epsilon)
 

@@ -7,7 +7,7 @@ import math
 
 from bandits.bounds.common import require_gap
 from bandits.bounds.noisy_leaders import any_noise_regret, noise_spread
-from bandits.bounds.wu2025 import NoiseName
+from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require, require_epsilon
 
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 
 from bandits.bounds.common import require_gap
-from bandits.bounds.wu2025 import NoiseName
 from bandits.exact.offsets import require_ratio
+from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require, require_arms, require_epsilon
 
 _EULER = 0.57721566490153286

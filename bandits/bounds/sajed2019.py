@@ -12,7 +12,7 @@ import math
 
 from bandits.arrays import FloatArray
 from bandits.bounds.common import require_gap, require_gaps, require_horizon
-from bandits.divergences import bernoulli_divergence
+from bandits.divergences import divergence_from
 from bandits.environments.streams import require_bound
 from bandits.parameters import require, require_arms, require_epsilon
 from bandits.policies.stopping_rules import MOST_SAMPLES, HoeffdingRule
@@ -84,7 +84,7 @@ def consistent_lower_bound_slope(means: FloatArray) -> float:
     require(len(means) > 0 and bool(((means > 0) & (means < 1)).all()), "means", list(means), "numbers in (0, 1)")
     best = float(means.max())
     suboptimal = [float(mean) for mean in means if mean < best]
-    return sum((best - mean) / bernoulli_divergence(mean, best) for mean in suboptimal)
+    return sum((best - mean) / divergence_from(best, mean - best) for mean in suboptimal)
 
 
 def private_lower_bound(gaps: FloatArray, epsilon: float, horizon: float) -> float:

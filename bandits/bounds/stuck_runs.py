@@ -21,7 +21,6 @@ from bandits.policies.batched_index import PrivateDivergence
 
 LOGS = 100  # of steps, on a grid up to log(T), for the integral over how long the arm is left
 GRID = 1000  # noisy sums between which a cost is interpolated
-LARGEST = 10**7  # rewards of an arm whose law is summed
 GAPS = 25  # that are tried, from large to small, and the halvings of the last step
 HALVINGS = 8
 
@@ -30,7 +29,8 @@ def left_steps(policy: PrivateDivergence, means: ArrayLike, horizon: float) -> f
     """A bound on the expected number of steps at which the index of the best arm is below the second best mean (8.5).
 
     The sum over its batches of the integral over u in [0, log T] of e^u P(index after m batches below that mean at
-    step e^u), plus 1 for each; for DP-IMED, which has no t in its index, e^u are pulls of the leader.
+    step e^u), plus 1 for each; for DP-IMED, which has no t in its index, e^u are pulls of the leader. The sum ends
+    where e^u times that probability is below 1e-9: the 1 stands for the probability that the index is ever below.
     """
     best, rival = _best_two(means)
     _require_horizon(horizon)
@@ -98,7 +98,7 @@ def _of_batches(
     rule = policy.rule
     require(rule.kind != EXACT_KL_UCB, "policy", policy.name, "one whose index is not exact")
     count, batches = 0, 0
-    while count < min(math.exp(log_horizon), LARGEST):
+    while count < math.exp(log_horizon):
         count += batch_length(rule, count)
         batches += 1
         waits = math.log(count) if rule.kind == PRIVATE_IMED else 0.0

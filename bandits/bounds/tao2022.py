@@ -27,7 +27,7 @@ from bandits.bounds.common import (
     require_small_epsilon,
     two_point_means,
 )
-from bandits.divergences import bernoulli_divergence
+from bandits.divergences import divergence_from
 from bandits.environments.heavy_tails import require_exponent
 from bandits.parameters import require, require_arms
 
@@ -219,7 +219,7 @@ def local_lower_bound_slope(means: ArrayLike, epsilon: float, v: float) -> float
         gap = float(arms.max()) - mean
         s = (2 * mean) ** (1 / v)
         chance = s ** (1 + v) / 2
-        total += gap / (price * bernoulli_divergence(chance, chance + 2 * gap * s))
+        total += gap / (price * divergence_from(chance + 2 * gap * s, -2 * gap * s))
     return total
 
 
@@ -256,7 +256,7 @@ def _two_point_divergence(gap: float, v: float) -> float:
     """kl of the arm worse by `gap` from the arm better by `gap`, in the proofs of Theorems 9 and 11."""
     prize = (5 * gap) ** (1 / v)
     middle = prize ** (1 + v) / 2
-    return bernoulli_divergence(middle - gap * prize, middle + gap * prize)
+    return divergence_from(middle + gap * prize, -2 * gap * prize)
 
 
 def _power(v: float) -> float:

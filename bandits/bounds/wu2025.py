@@ -11,12 +11,11 @@ from Hu et al. 2021, by the same steps). Losses of different arms are independen
 """
 
 import math
-from typing import Literal
 
 from bandits.bounds.common import require_gap, require_horizon
+from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.parameters import require, require_arms, require_epsilon
 
-NoiseName = Literal["laplace", "exponential", "gumbel"]
 _LEMMA_3 = 1 + 1 / math.log(2)  # sum over all r of the f(r) of Lemma 3, in units of log K
 _FACTOR = 2.0  # c1
 

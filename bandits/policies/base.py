@@ -16,7 +16,7 @@ from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
-from bandits.learner import Learner
+from bandits.learner import Learner, with_checked_steps
 from bandits.parameters import ParameterError
 from bandits.policies.batched import BatchedRun
 
@@ -32,8 +32,10 @@ class Policy(Learner[Instance]):
     faces: ClassVar[type[Any]] = Instance
 
     def __init_subclass__(cls) -> None:
-        """Make every `choices` of a subclass check the rewards that it is sent."""
+        """Make every `choices` of a subclass check the rewards that it is sent, and every `simulate` its steps."""
         super().__init_subclass__()
+        if "simulate" in vars(cls):
+            cls.simulate = with_checked_steps(vars(cls)["simulate"])  # type: ignore[method-assign]
         if "choices" in vars(cls):
             cls.choices = _with_checked_rewards(vars(cls)["choices"])  # type: ignore[method-assign]
 
@@ -50,7 +52,7 @@ class Policy(Learner[Instance]):
         """Play `horizon` steps against `instance`; returns the pulls of every arm up to each checkpoint.
 
         `checkpoints` are increasing steps in 1..horizon, and the result has shape (checkpoints, arms).
-        The choice of checkpoints does not change what is played.
+        The choice of checkpoints does not change what is played. Raises `ParameterError` for other steps.
         """
 
     def batched_run(self, arms: int, horizon: int) -> BatchedRun:

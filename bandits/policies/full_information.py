@@ -18,7 +18,7 @@ from bandits.audit.transcripts import Convention
 from bandits.environments.full_information import FullInformation, Losses
 from bandits.exact.regret import expected_regret_curve
 from bandits.guarantees import NOT_PRIVATE, Guarantee, Neighbours
-from bandits.learner import Learner
+from bandits.learner import Learner, with_checked_steps
 from bandits.mechanisms.report_noisy_max import Noise, NoiseName, report_noisy_max
 from bandits.parameters import ParameterError, require_epsilon
 from bandits.recording import PullLog
@@ -32,6 +32,12 @@ class FullInformationPolicy(Learner[FullInformation]):
     """A policy under full information: it plays one arm and sees the losses of all."""
 
     faces: ClassVar[type[Any]] = FullInformation
+
+    def __init_subclass__(cls) -> None:
+        """Make every `simulate` of a subclass check its steps."""
+        super().__init_subclass__()
+        if "simulate" in vars(cls):
+            cls.simulate = with_checked_steps(vars(cls)["simulate"])  # type: ignore[method-assign]
 
     def leaders(self, table: FloatArray, rng: np.random.Generator) -> IntArray:
         """The arm played at each step of a table of losses, shape (steps,). Raises `ParameterError` if not defined."""

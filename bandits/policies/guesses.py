@@ -54,8 +54,8 @@ class GuessDPSE(Policy):
         rows = []
         for policy, begun, ended in self.runs(horizon):
             inside = checkpoints[(begun < checkpoints) & (checkpoints <= ended)] - begun
-            pulls = policy.simulate(instance, ended - begun, np.append(inside, ended - begun), rng)
-            rows.append(before + pulls[:-1])
+            pulls = policy.simulate(instance, ended - begun, np.union1d(inside, [ended - begun]), rng)
+            rows.append(before + pulls[: len(inside)])
             before = before + pulls[-1]
         return np.concatenate(rows)
 

@@ -26,7 +26,7 @@ from bandits.parameters import ParameterError, require, require_epsilon
 from bandits.policies.base import Choices, Policy, require_sums
 from bandits.policies.elimination import Epoch, EpochElimination, eliminate
 
-Constants = Literal["paper", "scaled", "custom"]
+_Constants = Literal["paper", "scaled", "custom"]
 SCALES = {"paper": 1.0, "scaled": 1 / 12}
 
 
@@ -53,7 +53,7 @@ class HeavyTailedPolicy(Policy):
 
     domain: ClassVar[Domain] = Domain.SIGNED
     epsilon: float
-    constants: Constants = "paper"
+    constants: _Constants = "paper"
     confidence_scale: float | None = None
     u: float | None = None
 
@@ -100,7 +100,7 @@ class HeavyTailedPolicy(Policy):
         return moment_caveats(self.u, instance)
 
 
-def resolve_scale(constants: Constants, confidence_scale: float | None) -> float:
+def resolve_scale(constants: _Constants, confidence_scale: float | None) -> float:
     """The factor on the confidence constants. Raises `ParameterError` for a contradiction."""
     fixed = SCALES.get(constants)
     if fixed is not None and confidence_scale is not None and not math.isclose(confidence_scale, fixed):

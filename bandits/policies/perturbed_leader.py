@@ -16,12 +16,12 @@ import numpy as np
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.costs import NOTHING, Bounds, PrivacyCost
 from bandits.audit.decision_laws import BetaLaw, GaussLaw, Law, TruncatedLaw, largest_of
-from bandits.audit.decisions import Decision, decision_bounds, shown_delta, shown_epsilon
+from bandits.audit.decisions import decision_bounds, shown_delta, shown_epsilon
 from bandits.audit.epoch_costs import epoch_bounds, phase_delta
 from bandits.audit.lattice import BINS, run_laws
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.releases import TruncatedValue
-from bandits.audit.transcripts import Convention, explicit_event, transcripts
+from bandits.audit.transcripts import Convention, Decision, explicit_event, transcripts
 from bandits.audit.two_values import larger_beta, larger_gauss, larger_truncated_laplace
 from bandits.compiled import in_python
 from bandits.environments.bandit import Instance

@@ -1,7 +1,7 @@
 """The answer to a question: the finalists of a race, whom to take, and how that changes with what was asked."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -171,46 +171,163 @@ def growing_answer(
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
     number = None if runs is None else number_of_runs(runs, LEAST_RUNS)
-    return _answers(question(**fields), number, () if results_dir is None else (f"results_dir={results_dir}",), tell)
+    return Advisor(tell, results_dir).answers(question(**fields), number)
 
 
-def _answers(
-    asking: Question, number: int | None, extra: tuple[str, ...], tell: Callable[[str], None]
-) -> Iterator[Answer]:
-    composer = Composer()
-    private, free = contenders(asking, composer, extra)
-    tell(f"{len(private)} policies promise enough")
-    seconds: dict[str, float] = {}
-    with closing(trials(private, free, asking.users)) as trying:
-        for turn, more in enumerate(trying):
+@dataclass(frozen=True)
+class Advisor:
+    """Answers questions; `tell` is given a line after each stage, and runs are stored in `results_dir`."""
+
+    tell: Callable[[str], None] = lambda _: None
+    results_dir: str | None = None
+    composer: Composer = field(default_factory=Composer)
+
+    def contenders(
+        self, asking: Question, among: Collection[str] | None = None
+    ) -> tuple[list[Contender], list[Contender]]:
+        """As the function of that name."""
+        return contenders(asking, self.composer, among, self.results_dir)
+
+    def named(self, asking: Question, names: Collection[str]) -> list[Contender]:
+        """The contenders with these names, private or not."""
+        return [one for some in self.contenders(asking, names) for one in some]
+
+    def answers(self, asking: Question, number: int | None = None) -> Iterator[Answer]:
+        """As `growing_answer`, with so many runs of each finalist."""
+        private, free = self.contenders(asking)
+        self.tell(f"{len(private)} policies promise enough")
+        with closing(trials(private, free, asking.users)) as trying:
+            seconds = yield from self._first_looks(asking, private, trying)
+            finalists, dropped = race(asking, private, self.tell, seconds=seconds)
+            self.tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
+            answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+            yield answer
+            runs = _affordable(asking, finalists) if number is None else number
+            rows, rivals = judged(self.placed(asking, finalists, runs, ROUNDS[-1]))
+            for more in trying:  # those without privacy, which others compile meanwhile
+                seconds |= more
+        names = [row.contender.name for row in rows]
+        yardstick = self.without_privacy(asking, free, names, runs, seconds)
+        yield from self._finals(replace(answer, rows=rows, contest=rivals, free=yardstick), runs)
+
+    def _first_looks(
+        self, asking: Question, private: Sequence[Contender], trying: Iterable[dict[str, float]]
+    ) -> Generator[Answer, None, dict[str, float]]:
+        """Looks at the best of those that can be played after a few runs, while others are compiled.
+
+        Ends when all of `private` have been tried, and returns the seconds that a run takes.
+        """
+        seconds: dict[str, float] = {}
+        for number, more in enumerate(trying):
             seconds |= more
             compiling = tuple(one.label for one in private if key_of(one) not in seconds)
             if not compiling:
                 break
-            tell(f"compiling, once for this machine: {', '.join(compiling)}")
-            look = _look(asking, private, seconds, compiling) if turn else None
-            if look is not None and look.rows:
-                yield look
-        finalists, dropped = race(asking, private, tell, seconds=seconds)
-        tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
-        answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
+            self.tell(f"compiling, once for this machine: {', '.join(compiling)}")
+            fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST] if number else []
+            rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
+            if rows:
+                yield Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
+        return seconds
+
+    def _finals(self, answer: Answer, runs: int) -> Iterator[Answer]:
+        """The answer of all `runs` as it grows: from how many users on something learns, then the variations."""
+        asking, names = answer.asking, [row.contender.name for row in answer.rows]
+        if names and not answer.learns:
+            answer = replace(answer, learned=self.learned(asking))
         yield answer
-        runs = _affordable(asking, finalists) if number is None else number
-        rows, rivals = judged(_placed(asking, finalists, runs, composer, extra, ROUNDS[-1]))
-        for more in trying:  # those without privacy, which others compile meanwhile
-            seconds |= more
-    names = [row.contender.name for row in rows]
-    yardstick = _without_privacy(asking, free, names, runs, seconds, composer, extra)
-    answer = replace(answer, rows=rows, contest=rivals, free=yardstick)
-    if rows and not answer.learns:
-        answer = replace(answer, learned=_learned(asking, composer, extra, tell))
-    yield answer
-    recommended = {row.contender.name for row in answer.best}
-    for varied in chain(
-        _varied(asking, names, recommended, runs, composer, extra, tell), _trusted(asking, composer, extra, tell)
-    ):
-        answer = replace(answer, variations=[*answer.variations, varied])
-        yield answer
+        recommended = {row.contender.name for row in answer.best}
+        for there in chain(self.varied(asking, names, recommended, runs), self.trusted(asking)):
+            answer = replace(answer, variations=[*answer.variations, there])
+            yield answer
+
+    def placed(self, asking: Question, finalists: Sequence[Contender], runs: int, raced: int = 0) -> list[Row]:
+        """The row of each finalist, its runs shared equally by several places of the best arm.
+
+        `raced`: how many runs of each at the first place do not count, as they have decided who the finalists are: the
+        intervals of a table hold for policies that were not chosen by the same runs.
+        """
+        if not finalists:
+            return []
+        orders = asking.orders(PLACES)
+        names, share = {one.name for one in finalists}, math.ceil(runs / len(orders))
+        others = (play(self.named(asking.in_order(order), names), share) for order in orders[1:])
+        placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
+        return [pooled([rows[one.name] for rows in placed], orders, raced) for one in finalists]
+
+    def without_privacy(
+        self,
+        asking: Question,
+        free: Sequence[Contender],
+        names: Collection[str],
+        runs: int,
+        seconds: dict[str, float],
+    ) -> Row | None:
+        """The best of the best few in a race without privacy, finalists at an epsilon that costs nothing among them.
+
+        It has the least mean of runs after the race, which may be won by luck; none in doubt if another is not.
+        """
+        rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
+        racers, _ = race(asking, [*free, *self.named(rich, names)], longest=QUICK, seconds=seconds)
+        kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
+        for one in racers[:VARIED]:
+            kinds[rich if one.policy.guarantee.private else asking].append(one)
+        rows = [row for there, some in kinds.items() for row in self.placed(there, some, runs, ROUNDS[-1])]
+        return min(rows, key=lambda row: (bool(row.standing.doubt), row.lost), default=None)
+
+    def varied(
+        self, asking: Question, names: Collection[str], recommended: Collection[str], runs: int
+    ) -> Iterator[Variation]:
+        """The finalists at other gaps, budgets and numbers of users; if slow the best few, and those recommended.
+
+        `runs` of the table, which are played at the ends of a range of gaps too: as few as the rule admits if they are
+        slow. A few runs more choose the best few, and do not count.
+        """
+        if not names:
+            return
+        for field_, value, other, many in _cases(asking, "epsilon" if asking.rho is None else "rho", runs):
+            self.tell(
+                f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps"
+            )
+            few = sorted(play(self.named(other, names), ROUNDS[0]), key=lambda row: row.lost)
+            all_of_them = runs > LEAST_RUNS or (field_ == "gap" and asking.ranged)
+            kept = {*recommended, *(row.contender.name for row in few[: len(few) if all_of_them else VARIED])}
+            best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
+            rows = sorted(self.placed(other, best, many, ROUNDS[0]), key=lambda row: row.lost)
+            there = Variation(field_, value, other, judged(rows)[0])
+            if field_ == "gap" and not there.learns:
+                there = replace(there, learned=self.learned(other, names))
+            yield there
+
+    def trusted(self, asking: Question) -> Iterator[Variation]:
+        """What a weaker trust would save: a race of all policies that promise enough then."""
+        for trust in asking.weaker:
+            self.tell(f"the same with trust {trust}")
+            other = replace(asking, trust=trust)
+            finalists, _ = race(other, self.contenders(other)[0])
+            rows = judged(self.placed(other, finalists, LEAST_RUNS, ROUNDS[-1]))[0]
+            yield Variation("trust", trust, other, rows)
+
+    def learned(self, asking: Question, among: Collection[str] | None = None) -> Learned:
+        """The first of 4, 16, 64, ... times as many users with which something learns; `among`: as in `contenders`.
+
+        Where the runs of a race let expect it, fresh ones decide: the intervals of all finalists at all numbers of
+        users that may be tried hold together.
+        """
+        most, users = asking.users, asking.users * STEP
+        error = ERROR / (FINALISTS * max(1, math.floor(math.log(MOST_USERS / asking.users, STEP))))
+        while users <= MOST_USERS:
+            self.tell(f"does anything learn with {users} users?")
+            other = replace(asking, users=users)
+            finalists, _ = race(other, self.contenders(other, among)[0])
+            if not finalists:
+                break
+            if any(_may_learn(other, row, error) for row in play(finalists, ROUNDS[-1])):
+                rows = self.placed(other, finalists, FEWEST, ROUNDS[-1])
+                if shown := [row for row in rows if learns(other, [row], error)]:
+                    return Learned(Variation("users", users, other, judged(shown)[0]), users)
+            most, users = users, users * STEP
+        return Learned(None, most)
 
 
 def _affordable(asking: Question, finalists: Sequence[Contender]) -> int:
@@ -221,97 +338,10 @@ def _affordable(asking: Question, finalists: Sequence[Contender]) -> int:
     return MANY if seconds <= PATIENCE else LEAST_RUNS
 
 
-def _look(
-    asking: Question, private: Sequence[Contender], seconds: dict[str, float], compiling: tuple[str, ...]
-) -> Answer:
-    """The best after a few runs of those that can be played, while others are compiled."""
-    fast = [one for one in private if seconds.get(key_of(one), math.inf) <= LONGEST]
-    rows = sorted(play(fast, ROUNDS[0]), key=lambda row: row.lost)[:FINALISTS]
-    return Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
-
-
-def _placed(
-    asking: Question,
-    finalists: Sequence[Contender],
-    runs: int,
-    composer: Composer,
-    extra: tuple[str, ...],
-    raced: int = 0,
-) -> list[Row]:
-    """The row of each finalist, its runs shared equally by several places of the best arm.
-
-    `raced`: how many runs of each at the first place do not count, as they have decided who the finalists are: the
-    intervals of a table hold for policies that were not chosen by the same runs.
-    """
-    if not finalists:
-        return []
-    orders = asking.orders(PLACES)
-    names, share = {one.name for one in finalists}, math.ceil(runs / len(orders))
-    others = (play(_named(asking.in_order(order), names, composer, extra), share) for order in orders[1:])
-    placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
-    return [pooled([rows[one.name] for rows in placed], orders, raced) for one in finalists]
-
-
-def _without_privacy(
-    asking: Question,
-    free: Sequence[Contender],
-    names: Collection[str],
-    runs: int,
-    seconds: dict[str, float],
-    composer: Composer,
-    extra: tuple[str, ...],
-) -> Row | None:
-    """Of the best few in a race without privacy, among them the finalists at an epsilon that costs nothing, the best.
-
-    It has the least mean of runs after the race, which may be won by luck; none in doubt if another is not.
-    """
-    rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
-    racers, _ = race(asking, [*free, *_named(rich, names, composer, extra)], longest=QUICK, seconds=seconds)
-    kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
-    for one in racers[:VARIED]:
-        kinds[rich if one.policy.guarantee.private else asking].append(one)
-    rows = [row for there, some in kinds.items() for row in _placed(there, some, runs, composer, extra, ROUNDS[-1])]
-    return min(rows, key=_in_doubt_or_more, default=None)
-
-
-def _in_doubt_or_more(row: Row) -> tuple[bool, float]:
-    """An order by the mean, those in doubt last."""
-    return bool(row.standing.doubt), row.lost
-
-
-def _named(asking: Question, names: Collection[str], composer: Composer, extra: tuple[str, ...]) -> list[Contender]:
-    """The contenders with these names, private or not."""
-    return [one for some in contenders(asking, composer, extra, names) for one in some]
-
-
-def _varied(
-    asking: Question,
-    names: Collection[str],
-    recommended: Collection[str],
-    runs: int,
-    composer: Composer,
-    extra: tuple[str, ...],
-    tell: Callable[[str], None],
-) -> Iterator[Variation]:
-    """The finalists at other gaps, budgets and numbers of users; if they are slow the best few, and those recommended.
-
-    `runs` of the table, which are played at the ends of a range of gaps too: as few as the rule admits if they are
-    slow. A few runs more choose the best few, and do not count.
-    """
-    if not names:
-        return
-    budget = "epsilon" if asking.rho is None else "rho"
-    for field_, value, other, many in _cases(asking, budget, runs):
-        tell(f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps")
-        few = sorted(play(_named(other, names, composer, extra), ROUNDS[0]), key=lambda row: row.lost)
-        all_of_them = runs > LEAST_RUNS or (field_ == "gap" and asking.ranged)
-        kept = {*recommended, *(row.contender.name for row in few[: len(few) if all_of_them else VARIED])}
-        best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
-        rows = sorted(_placed(other, best, many, composer, extra, ROUNDS[0]), key=lambda row: row.lost)
-        there = Variation(field_, value, other, judged(rows)[0])
-        if field_ == "gap" and not there.learns:
-            there = replace(there, learned=_learned(other, composer, extra, tell, names))
-        yield there
+def _may_learn(asking: Question, row: Row, error: float) -> bool:
+    """Whether `FEWEST` fresh runs would show that a policy learns, if they are as those of the race."""
+    spread = 0.0 if row.contender.law is not None else float(row.stored.headline.std(ddof=1))
+    return row.lost + float(half_width(spread, FEWEST, error)) < LEARNS * asking.uniform
 
 
 def _cases(asking: Question, budget: str, runs: int) -> Iterator[tuple[str, float, Question, int]]:
@@ -326,52 +356,6 @@ def _cases(asking: Question, budget: str, runs: int) -> Iterator[tuple[str, floa
         users = min(round(asking.users * factor), MOST_USERS)
         if len(asking.means) <= users != asking.users:
             yield "users", users, replace(asking, users=users), curve
-
-
-def _trusted(
-    asking: Question, composer: Composer, extra: tuple[str, ...], tell: Callable[[str], None]
-) -> Iterator[Variation]:
-    """What a weaker trust would save: a race of all policies that promise enough then."""
-    for trust in asking.weaker:
-        tell(f"the same with trust {trust}")
-        other = replace(asking, trust=trust)
-        finalists, _ = race(other, contenders(other, composer, extra)[0])
-        rows = judged(_placed(other, finalists, LEAST_RUNS, composer, extra, ROUNDS[-1]))[0]
-        yield Variation("trust", trust, other, rows)
-
-
-def _learned(
-    asking: Question,
-    composer: Composer,
-    extra: tuple[str, ...],
-    tell: Callable[[str], None],
-    among: Collection[str] | None = None,
-) -> Learned:
-    """The first of 4, 16, 64, ... times as many users with which something learns; `among` are names of policies.
-
-    Where the runs of a race let expect it, fresh ones decide: the intervals of all finalists at all numbers of users
-    that may be tried hold together.
-    """
-    most, users = asking.users, asking.users * STEP
-    error = ERROR / (FINALISTS * max(1, math.floor(math.log(MOST_USERS / asking.users, STEP))))
-    while users <= MOST_USERS:
-        tell(f"does anything learn with {users} users?")
-        other = replace(asking, users=users)
-        finalists, _ = race(other, contenders(other, composer, extra, among)[0])
-        if not finalists:
-            break
-        if any(_may_learn(other, row, error) for row in play(finalists, ROUNDS[-1])):
-            rows = _placed(other, finalists, FEWEST, composer, extra, ROUNDS[-1])
-            if shown := [row for row in rows if learns(other, [row], error)]:
-                return Learned(Variation("users", users, other, judged(shown)[0]), users)
-        most, users = users, users * STEP
-    return Learned(None, most)
-
-
-def _may_learn(asking: Question, row: Row, error: float) -> bool:
-    """Whether `FEWEST` fresh runs would show that a policy learns, if they are as those of the race."""
-    spread = 0.0 if row.contender.law is not None else float(row.stored.headline.std(ddof=1))
-    return row.lost + float(half_width(spread, FEWEST, error)) < LEARNS * asking.uniform
 
 
 def _bound(asking: Question) -> float | None:

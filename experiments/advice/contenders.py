@@ -1,8 +1,8 @@
 """Who can answer a question: policies whose promise implies the one wanted, each at its largest budget."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from experiments.advice.question import Question
 from experiments.config.build import EXCUSE
 from experiments.config.compose import Composer
 from experiments.config.plan import Plan, Setting, attempts
+
+Attempt = Callable[[list[Setting]], list[Plan | str]]  # plans each setting, or says why it is refused
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,20 @@ class Contender:
 
 
 def contenders(
-    asking: Question, composer: Composer, extra: tuple[str, ...] = (), among: Collection[str] | None = None
+    asking: Question, composer: Composer, among: Collection[str] | None = None, results_dir: str | None = None
 ) -> tuple[list[Contender], list[Contender]]:
     """Those that promise enough, at the largest budget with which they do, and those that promise nothing.
 
     A policy whose promise is known to be violated, as its YAML says, is neither. `among`: names of policies, if not all
-    of them are looked at.
+    of them are looked at. `results_dir`: where their runs are stored, that of the config if it is None.
     """
+    attempt = partial(attempts, composer=composer, extra=[] if results_dir is None else [f"results_dir={results_dir}"])
     names = composer.choices("policy") if among is None else sorted(among)
     private: dict[str, Contender] = {}
     free: dict[str, Contender] = {}
     for choice, budget in _budgets(asking):
         left = [name for name in names if name not in private]
-        more = _built(asking, {name: (("budget", choice), *budget.items()) for name in left}, composer, extra)
+        more = _built(asking, {name: (("budget", choice), *budget.items()) for name in left}, attempt)
         free |= {name: one for name, one in more.items() if not one.policy.guarantee.private}
         again: dict[str, Setting] = {}
         for name in more.keys() - free.keys():
@@ -70,7 +73,7 @@ def contenders(
                 private[name] = more[name]
             elif value is not None:
                 again[name] = (("budget", choice), *(budget | {f"budget.{key}": value}).items())
-        private |= _built(asking, again, composer, extra)
+        private |= _built(asking, again, attempt)
     return [private[name] for name in sorted(private)], [free[name] for name in sorted(free)]
 
 
@@ -84,20 +87,16 @@ def _budgets(asking: Question) -> Iterable[tuple[str, dict[str, float]]]:
         yield "zcdp", {"budget.rho": rho or epsilon**2 / 2}
 
 
-def _built(
-    asking: Question, budgets: dict[str, Setting], composer: Composer, extra: tuple[str, ...]
-) -> dict[str, Contender]:
+def _built(asking: Question, budgets: dict[str, Setting], attempt: Attempt) -> dict[str, Contender]:
     """A contender of each bandit policy that can be built with its budget in the case."""
-    made = _planned(asking, budgets, composer, extra, rounded=False)
+    made = _planned(asking, budgets, attempt, rounded=False)
     if asking.rewards == "bounded":
         left = {name: budget for name, budget in budgets.items() if name not in made}
-        made |= _planned(replace(asking, rewards="clicks"), left, composer, extra, rounded=True)
+        made |= _planned(replace(asking, rewards="clicks"), left, attempt, rounded=True)
     return made
 
 
-def _planned(
-    asking: Question, budgets: dict[str, Setting], composer: Composer, extra: tuple[str, ...], rounded: bool
-) -> dict[str, Contender]:
+def _planned(asking: Question, budgets: dict[str, Setting], attempt: Attempt, rounded: bool) -> dict[str, Contender]:
     case = (*asking.instance, ("horizon", asking.users), ("recorded", 1), ("runner", "threads"), ("replications", 1))
     designs = {name: _designs(asking, name, dict(budget)) for name, budget in budgets.items()}
     pulls = {name: _best(several, asking.users) for name, several in designs.items() if several}
@@ -106,7 +105,7 @@ def _planned(
         for name, budget in budgets.items()
     ]
     made = {}
-    for name, planned in zip(budgets, attempts(settings, composer, extra), strict=True):
+    for name, planned in zip(budgets, attempt(settings), strict=True):
         if isinstance(planned, str) or EXCUSE in planned.requests[0].config["policy"]:
             continue
         policy = planned.requests[0].cell.policy

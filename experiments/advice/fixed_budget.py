@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -46,19 +46,19 @@ class Namer:
 
     Attributes
     ----------
-    setting: how it is planned, as (("policy", "dp_halving"), ...).
     wrong: how often the arm is not the best, or none is named in time; a point if it is computed.
     bound: what `wrong` cannot exceed by the theorem about halving (bandits/bounds/halving.md); 1 for other policies.
     users: how many are needed in the mean: fewer than all if the policy stops by itself.
     policy: the policy that is played.
+    stops: whether it stops by itself, and is then wrong with probability `beta` at most, whatever the means are.
     """
 
     label: str
-    setting: Setting
     wrong: Interval
     bound: float
     users: float
     policy: Learner[Any] | None = None
+    stops: bool = False
 
     @property
     def at_most(self) -> float:
@@ -69,11 +69,6 @@ class Namer:
     def computed(self) -> bool:
         """Whether it is no estimate of runs."""
         return self.wrong.low == self.wrong.high
-
-    @property
-    def stops(self) -> bool:
-        """Whether it stops by itself, and is then wrong with probability `beta` at most, whatever the means are."""
-        return _stops(self.setting)
 
 
 def namers(
@@ -105,31 +100,120 @@ def namers(
 
     Raises `UserError` for means, users, a trust or a budget that no policy takes.
     """
-    budget = _budget(epsilon, rho, trust)
-    settings = list(_settings(len(means), users, budget, beta, trust))
-    if delta and epsilon is not None:
-        settings += _with_delta(len(means), users, epsilon, delta, beta, trust)
-    slow = BY_STEPS if users * runs > MOST_STEPS else ()
-    settings = [one for one in settings if dict(one)["policy"] not in slow]
-    words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, means))}]", "recorded=1", "runner=threads"]
-    words += [f"replications={runs}", *([] if results_dir is None else [f"results_dir={results_dir}"])]
-    planned = dict(zip(settings, attempts(settings, composer or Composer(), words), strict=True))
-    plans = {setting: one for setting, one in planned.items() if isinstance(one, Plan)}
-    if not any(rules or not _stops(setting) for setting in plans):
-        raise UserError(str(next(iter(planned.values()))))
-    computed = []
-    if len(means) == 2:
-        pulls = min(users // 2, MOST_PULLS)
-        for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
-            policy, bound = plans.pop(setting).requests[0].cell.policy, _bound(means, setting)
-            design = two_arms((means[0], means[1]), **_spent(setting), trust=trust)
-            design = replace(design, draws=noise_draws(dict(setting)["policy"]))
-            wrong = intervals.exactly(design.wrong(pulls))
-            computed.append(Namer(policy.legend(), setting, wrong, bound, 2 * pulls, policy))
-    error = ERROR / max(len(plans), 1)  # of each interval, the same whether rules are left out or not
-    left = {setting: one for setting, one in plans.items() if rules or not _stops(setting)}
-    simulated = _simulated(means, left, error) if left else []
-    return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
+    case = NamingCase(means, epsilon, rho, beta, runs, results_dir, composer or Composer(), trust, delta)
+    return case.namers(users, rules)
+
+
+@dataclass(frozen=True)
+class NamingCase:
+    """Arms of which the best is to be named by some number of users; the arguments of `namers` but for that number."""
+
+    means: Sequence[float]
+    epsilon: float | None = None
+    rho: float | None = None
+    beta: float = 0.05
+    runs: int = 1000
+    results_dir: str | None = None
+    composer: Composer = field(default_factory=Composer)
+    trust: str = "central"
+    delta: float = 0.0
+
+    @property
+    def free(self) -> "NamingCase":
+        """The same without privacy."""
+        return replace(self, epsilon=None, rho=None, trust="central", delta=0.0)
+
+    @property
+    def designs(self) -> list[TwoArms]:
+        """The tests of two arms: one for the budget, and one with normal noise if a delta admits that."""
+        means = self.means[0], self.means[1]
+        rho = gaussian_rho(self.epsilon, self.delta) if self.delta and self.epsilon else None
+        normal = [two_arms(means, rho=rho)] if rho is not None and self.trust == "central" else []
+        return [two_arms(means, self.epsilon, self.rho, self.trust), *normal]
+
+    def namers(self, users: int, rules: bool = True) -> list[Namer]:
+        """As the function of that name."""
+        planned = self._planned(users)
+        plans = {setting: one for setting, one in planned.items() if isinstance(one, Plan)}
+        if not any(rules or not _stops(setting) for setting in plans):
+            raise UserError(str(next(iter(planned.values()))))
+        computed = []
+        if len(self.means) == 2:
+            pulls = min(users // 2, MOST_PULLS)
+            for setting in [setting for setting in plans if dict(setting).get("policy.explored")]:
+                computed.append(self._computed(setting, plans.pop(setting), pulls))
+        error = ERROR / max(len(plans), 1)  # of each interval, the same whether rules are left out or not
+        left = {setting: one for setting, one in plans.items() if rules or not _stops(setting)}
+        simulated = self._simulated(left, error) if left else []
+        return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
+
+    def _planned(self, users: int) -> dict[Setting, Plan | str]:
+        """The plan of each policy that takes the budget, or why it is refused; without those that are too slow."""
+        settings = list(self._settings(users, _budget(self.epsilon, self.rho, self.trust)))
+        if self.delta and self.epsilon is not None:
+            settings += self._with_delta(users, self.epsilon)
+        slow = BY_STEPS if users * self.runs > MOST_STEPS else ()
+        settings = [one for one in settings if dict(one)["policy"] not in slow]
+        words = ["instance=bernoulli", f"instance.means=[{','.join(map(repr, self.means))}]", "recorded=1"]
+        words += ["runner=threads", f"replications={self.runs}"]
+        words += [] if self.results_dir is None else [f"results_dir={self.results_dir}"]
+        return dict(zip(settings, attempts(settings, self.composer, words), strict=True))
+
+    def _computed(self, setting: Setting, planned: Plan, pulls: int) -> Namer:
+        """The row of a policy that pulls each of two arms so often, from its law."""
+        policy = planned.requests[0].cell.policy
+        design = two_arms((self.means[0], self.means[1]), **_spent(setting), trust=self.trust)
+        wrong = replace(design, draws=noise_draws(dict(setting)["policy"])).wrong(pulls)
+        return Namer(policy.legend(), intervals.exactly(wrong), _bound(self.means, setting), 2 * pulls, policy)
+
+    def _simulated(self, plans: dict[Setting, Plan], error: float) -> list[Namer]:
+        """The rows of policies that are played; each interval misses by `error`."""
+        complete(list(plans.values()), runner_of(list(plans.values())))
+        rows = []
+        for setting, planned in plans.items():
+            stored = next(iter(stored_cells(planned)))
+            wrong = intervals.share(stored.measure("wrong_arm").astype(bool), error)
+            users = float(stored.measure("identification_samples").mean())
+            policy, bound = stored.cell.policy, _bound(self.means, setting)
+            rows.append(Namer(policy.legend(), wrong, bound, users, policy, _stops(setting)))
+        return rows
+
+    def _settings(self, users: int, budget: dict[str, float]) -> Sequence[Setting]:
+        """A setting of each policy that takes such a budget; for two arms both allocations are the same."""
+        kind, central, arms = next(iter(budget), ""), self.trust == "central", len(self.means)
+        spent = (
+            ("budget", "zcdp" if kind == "rho" else "pure"),
+            *((f"budget.{key}", value) for key, value in budget.items()),
+        )
+        name = HALVING[kind] if central else LOCAL_HALVING
+        explored = min(users, 2 * MOST_PULLS) if arms == 2 else users
+        fixed = (("policy", name), *spent, ("policy.explored", explored), ("horizon", users + 2))
+        halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
+        rules = RULES[kind] if central else RULES_OF[self.trust]
+        if central and kind:
+            halving.append((("policy", KNOCKOUT[kind]), *fixed[1:]))
+        return [*halving, *((("policy", rule), *spent, *self._stopping(users)) for rule in rules)]
+
+    def _with_delta(self, users: int, epsilon: float) -> Iterator[Setting]:
+        """A setting of each policy that a delta admits beside those of epsilon alone, at its largest budget."""
+        if self.trust == "central":
+            rho = gaussian_rho(epsilon, self.delta)
+            yield from () if rho is None else self._settings(users, {"rho": rho})
+            return
+        for rule in WITH_DELTA:
+            promise = Guarantee(epsilon, self.delta, TRUSTS[self.trust])
+            try:
+                wanted = cast(Any, rule)(epsilon, self.delta)
+            except ParameterError:  # its noise is not for so small a budget
+                continue
+            largest = largest_budget(wanted, "epsilon", promise)
+            if largest is not None:
+                spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", self.delta)
+                yield (("policy", rule.name), *spent, *self._stopping(users))
+
+    def _stopping(self, users: int) -> Setting:
+        """What is set of a rule that stops by itself."""
+        return ("policy.beta", self.beta), ("horizon", users)
 
 
 def runs_to_show(error: float) -> int:
@@ -169,43 +253,6 @@ def _budget(epsilon: float | None, rho: float | None, trust: str) -> dict[str, f
     return {key: value for key, value in (("epsilon", epsilon), ("rho", rho)) if value is not None}
 
 
-def _settings(arms: int, users: int, budget: dict[str, float], beta: float, trust: str) -> Sequence[Setting]:
-    """A setting of each policy that takes such a budget; for two arms both allocations are the same."""
-    kind, central = next(iter(budget), ""), trust == "central"
-    spent = (
-        ("budget", "zcdp" if kind == "rho" else "pure"),
-        *((f"budget.{key}", value) for key, value in budget.items()),
-    )
-    name = HALVING[kind] if central else LOCAL_HALVING
-    explored = min(users, 2 * MOST_PULLS) if arms == 2 else users
-    fixed = (("policy", name), *spent, ("policy.explored", explored), ("horizon", users + 2))
-    halving = [(*fixed, ("policy.allocation", one)) for one in (ALLOCATIONS if arms > 2 else ALLOCATIONS[:1])]
-    rules = RULES[kind] if central else RULES_OF[trust]
-    if central and kind:
-        halving.append((("policy", KNOCKOUT[kind]), *fixed[1:]))
-    return [*halving, *((("policy", rule), *spent, ("policy.beta", beta), ("horizon", users)) for rule in rules)]
-
-
-def _with_delta(
-    arms: int, users: int, epsilon: float, delta: float, beta: float, trust: str
-) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """A setting of each policy that (epsilon, delta) admits beside those of epsilon alone, at its largest budget."""
-    if trust == "central":
-        rho = gaussian_rho(epsilon, delta)
-        yield from () if rho is None else _settings(arms, users, {"rho": rho}, beta, trust)
-        return
-    for rule in WITH_DELTA:
-        promise = Guarantee(epsilon, delta, TRUSTS[trust])
-        try:
-            wanted = cast(Any, rule)(epsilon, delta)
-        except ParameterError:  # its noise is not for so small a budget
-            continue
-        largest = largest_budget(wanted, "epsilon", promise)
-        if largest is not None:
-            spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", delta)
-            yield (("policy", rule.name), *spent, ("policy.beta", beta), ("horizon", users))
-
-
 def gaussian_rho(epsilon: float, delta: float) -> float | None:
     """The largest rho that implies (epsilon, delta)-privacy; None if it is too small to be sought."""
     return largest_budget(DPHalvingGauss(epsilon**2 / 2), "rho", Guarantee(epsilon, delta))
@@ -215,19 +262,6 @@ def _spent(setting: Setting) -> dict[str, float]:
     """The epsilon or rho of a setting, by its name."""
     chosen = dict(setting)
     return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
-
-
-def _simulated(means: Sequence[float], plans: dict[Setting, Plan], error: float) -> list[Namer]:
-    """The rows of policies that are played; each interval misses by `error`."""
-    complete(list(plans.values()), runner_of(list(plans.values())))
-    rows = []
-    for setting, planned in plans.items():
-        stored = next(iter(stored_cells(planned)))
-        wrong = intervals.share(stored.measure("wrong_arm").astype(bool), error)
-        users = float(stored.measure("identification_samples").mean())
-        policy = stored.cell.policy
-        rows.append(Namer(policy.legend(), setting, wrong, _bound(means, setting), users, policy))
-    return rows
 
 
 def _bound(means: Sequence[float], setting: Setting) -> float:

@@ -6,10 +6,9 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
-from experiments.advice.fixed_budget import Namer, gaussian_rho, namers, runs_to_show, two_arms
-from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.config.compose import Composer
-from experiments.errors import UserError, shown
+from experiments.advice.fixed_budget import Namer, NamingCase, runs_to_show
+from experiments.advice.question import MOST_USERS, Question, below, number_of, number_of_runs, question
+from experiments.errors import UserError
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
@@ -47,73 +46,34 @@ class Naming:
     nearby: list[tuple[float, int | None, Namer | None]] = field(default_factory=list)
 
 
-class _Case:
-    """Who names the best arm of a question, for any number of users, each simulated once."""
+@dataclass(frozen=True)
+class _Search:
+    """Who is least often wrong, by the number of users, each simulated once."""
 
-    def __init__(
-        self,
-        asking: Question,
-        beta: float,
-        runs: int,
-        results_dir: str | None,
-        composer: Composer,
-        tell: Callable[[str], None],
-    ) -> None:
-        promise = asking.promise
-        self.means, self.trust, self.tell = asking.means, asking.trust, tell
-        self.epsilon = promise.epsilon if asking.rho is None else None
-        self.rho = None if asking.rho is None else promise.rho
-        self.delta = promise.delta if asking.rho is None else 0.0
-        self.beta, self.runs, self.results_dir, self.composer = beta, runs, results_dir, composer
-        self.fixed: dict[int, list[Namer]] = {}
-
-    def rows(self, users: int) -> list[Namer]:
-        """The policies that promise enough, with rules that stop by themselves."""
-        return self._named(users, self.epsilon, self.rho, self.trust, delta=self.delta)
+    case: NamingCase
+    tell: Callable[[str], None]
+    fixed: dict[int, list[Namer]] = field(default_factory=dict)
 
     def best(self, users: int) -> Namer:
         """The least often wrong of those that use all users."""
-        return self._fixed(users)[0]
+        return self.all_of(users)[0]
 
     def at_most(self, users: int) -> float:
         """The least probability of a wrong arm that is known of some policy that uses all users."""
-        return min(row.at_most for row in self._fixed(users))
+        return min(row.at_most for row in self.all_of(users))
 
-    def _fixed(self, users: int) -> list[Namer]:
+    def all_of(self, users: int) -> list[Namer]:
         """Those that use all users, the least often wrong first."""
         if users not in self.fixed:
             self.tell(f"{users:,} users")
-            self.fixed[users] = self._named(users, self.epsilon, self.rho, self.trust, rules=False, delta=self.delta)
+            self.fixed[users] = self.case.namers(users, rules=False)
         return self.fixed[users]
-
-    def free(self, users: int) -> Namer:
-        """The best one without privacy."""
-        return self._named(users, None, None, "central")[0]
-
-    def _named(
-        self,
-        users: int,
-        epsilon: float | None,
-        rho: float | None,
-        trust: str,
-        rules: bool = True,
-        delta: float = 0.0,
-    ) -> list[Namer]:
-        stored = self.runs, self.results_dir, self.composer
-        return namers(self.means, users, epsilon, rho, self.beta, *stored, trust, rules, delta)
 
     def fewest(self, error: float) -> int:
         """About the least number of users that is enough. Raises `UserError` if none is."""
-        if len(self.means) == 2:
-            return min(_fewest_of_two(design, error) for design in self._designs())
-        return _fewest(self.at_most, FIRST * len(self.means), error)
-
-    def _designs(self) -> list[TwoArms]:
-        """The tests of two arms: one for the budget, and one with normal noise if a delta admits that."""
-        means = self.means[0], self.means[1]
-        rho = gaussian_rho(self.epsilon, self.delta) if self.delta and self.epsilon else None
-        normal = [two_arms(means, rho=rho)] if rho is not None and self.trust == "central" else []
-        return [two_arms(means, self.epsilon, self.rho, self.trust), *normal]
+        if len(self.case.means) == 2:
+            return min(_fewest_of_two(design, error) for design in self.case.designs)
+        return _fewest(self.at_most, FIRST * len(self.case.means), error)
 
 
 def name_best(
@@ -140,37 +100,64 @@ def name_best(
     asking = question(users=MOST_USERS if users is None else users, **fields).hardest
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
-    allowed = None if error is None else _checked(error)
-    made = allowed or USUAL, _runs(runs, None if len(asking.means) == 2 else allowed), results_dir, Composer(), tell
-    case = _Case(asking, *made)
-    number = asking.users if allowed is None else case.fewest(allowed)
+    allowed = None if error is None else number_of(error, "error", 0.001, below(0.5))
+    many = _runs(runs, None if len(asking.means) == 2 else allowed)
+    case = _case(asking, allowed or USUAL, many, results_dir)
+    search = _Search(case, tell)
+    number = asking.users if allowed is None else search.fewest(allowed)
     if allowed is None or len(asking.means) == 2:
         for factor in CURVE:
             if FIRST * len(asking.means) <= round(number * factor) <= MOST_USERS:
-                case.best(round(number * factor))
-    best = case.rows(number)
-    curve = sorted(({at: rows[0] for at, rows in case.fixed.items()} | {number: best[0]}).items())
-    sure = None if allowed is None else _sure(case.rows, number, allowed)
+                search.best(round(number * factor))
+    best = case.namers(number)
+    curve = sorted(({at: rows[0] for at, rows in search.fixed.items()} | {number: best[0]}).items())
+    sure = None if allowed is None else _sure(case, number, allowed)
     nearby = []
     for factor in asking.nearby:
         tell(f"the same with {factor:.3g} times the gaps")
-        nearby.append((factor, *_there(_Case(asking.with_gaps(factor), *made), number, allowed)))
-    return Naming(replace(asking, users=number), allowed, best, case.free(number), curve, sure, nearby)
+        there = _Search(replace(case, means=asking.with_gaps(factor).means), tell)
+        nearby.append((factor, *_there(there, number, allowed)))
+    return Naming(replace(asking, users=number), allowed, best, case.free.namers(number)[0], curve, sure, nearby)
 
 
-def _there(case: _Case, users: int, error: float | None) -> tuple[int | None, Namer | None]:
-    """The number of users of a case, the given one or what is enough, and who is least often wrong."""
+def _case(asking: Question, beta: float, runs: int, results_dir: str | None) -> NamingCase:
+    """The case of a question: a rho alone, or epsilon with its delta."""
+    promise, by_rho = asking.promise, asking.rho is not None
+    return NamingCase(
+        means=asking.means,
+        epsilon=None if by_rho else promise.epsilon,
+        rho=promise.rho if by_rho else None,
+        beta=beta,
+        runs=runs,
+        results_dir=results_dir,
+        trust=asking.trust,
+        delta=0.0 if by_rho else promise.delta,
+    )
+
+
+def _runs(runs: Any, error: float | None) -> int:
+    """The number of runs of each policy, enough to see the error that is allowed, if any. Raises `UserError`."""
+    least = 1 if error is None else runs_to_show(error)
+    if runs is None:
+        return max(RUNS, least)
+    if (number := number_of_runs(runs)) < least:
+        raise UserError(f"runs: must be at least {least} to see an error of at most {error:g}, got {number}")
+    return number
+
+
+def _there(search: _Search, users: int, error: float | None) -> tuple[int | None, Namer | None]:
+    """The number of users, the given one or what is enough, and who is least often wrong."""
     try:
-        number = users if error is None else case.fewest(error)
+        number = users if error is None else search.fewest(error)
     except UserError:  # none is enough
         return None, None
-    return number, case.best(number)
+    return number, search.best(number)
 
 
-def _sure(rows: Callable[[int], list[Namer]], number: int, error: float) -> tuple[int, Namer] | None:
+def _sure(case: NamingCase, number: int, error: float) -> tuple[int, Namer] | None:
     """The first of 1, 4, 16, ... times this number of users with which a rule that stops by itself has done so."""
     for _ in range(STEPS + 1):
-        stopped = [row for row in rows(number) if row.stops and row.at_most <= error]
+        stopped = [row for row in case.namers(number) if row.stops and row.at_most <= error]
         if stopped:
             return number, min(stopped, key=lambda row: row.users)
         number *= FACTOR
@@ -204,19 +191,3 @@ def _fewest(at_most: Callable[[int], float], first: int, error: float) -> int:
         middle = round((low * high) ** 0.5)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _runs(runs: Any, error: float | None) -> int:
-    """The number of runs of each policy, enough to see the error that is allowed, if any. Raises `UserError`."""
-    least = 1 if error is None else runs_to_show(error)
-    if runs is None:
-        return max(RUNS, least)
-    if (number := number_of_runs(runs)) < least:
-        raise UserError(f"runs: must be at least {least} to see an error of at most {error:g}, got {number}")
-    return number
-
-
-def _checked(error: Any) -> float:
-    if isinstance(error, bool) or not isinstance(error, int | float) or not 0.001 <= error < 0.5:
-        raise UserError(f"error: must be a number from 0.001 to 0.5, got {shown(error)}")
-    return float(error)

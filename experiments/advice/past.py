@@ -3,7 +3,8 @@
 import csv
 import math
 from array import array
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,20 @@ def read_past(path: Any, heavy: bool = False) -> Past:
     """The rewards in a CSV file with the columns arm and reward. Raises `UserError`, one line that names the file."""
     if not isinstance(path, str) or not path:
         raise UserError(f"data: must be the path of a CSV file, got {path}")
-    numbers: dict[str, int] = {}  # of arms, in the order of their first rows
-    codes, rewards = array("q"), array("d")  # by row: the number of its arm, and its reward
-    wanted = "above 0" if heavy else "in [0, 1]"
-    advice = "" if heavy else "; divide rewards by the largest that is possible, or add rewards=heavy"
+    by_arm: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    for arm, reward in _rows(path, heavy):
+        by_arm[arm].append(reward)
+    if len(by_arm) < 2:
+        raise UserError(f"data: {path} must have 2 or more arms, got {len(by_arm)}")
+    arms = sorted(by_arm)
+    every = [np.array(by_arm[arm]) for arm in arms]
+    values, counts = zip(*map(_law, every), strict=True)
+    deviations = tuple(float(part.std(ddof=1)) if len(part) > 1 else math.inf for part in every)
+    return Past(tuple(arms), values, counts, deviations, heavy)
+
+
+def _rows(path: str, heavy: bool) -> Iterator[tuple[str, float]]:
+    """The arm and the reward of each row. Raises `UserError`."""
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as stream:
             reader = csv.reader(stream, strict=True)
@@ -89,22 +100,19 @@ def read_past(path: Any, heavy: bool = False) -> Past:
                     raise UserError(f"data: {path}, line {reader.line_num}: {problem}")
                 arm, reward = row[arm_at], _number_of(row[reward_at])
                 if not arm or not (0 < reward <= MOST if heavy else 0 <= reward <= 1):
-                    got = " ".join(f"arm {arm or 'nothing'}, reward {row[reward_at] or 'nothing'}".split())
-                    problem = f"needs an arm and a reward {wanted}, got {got}{advice}"
+                    problem = _refused(arm, row[reward_at], heavy)
                     raise UserError(f"data: {path}, line {reader.line_num}: {problem}")
-                codes.append(numbers.setdefault(arm, len(numbers)))
-                rewards.append(reward)
+                yield arm, reward
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"data: {path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    if len(numbers) < 2:
-        raise UserError(f"data: {path} must have 2 or more arms, got {len(numbers)}")
-    by_arm = np.argsort(codes, kind="stable")
-    parts = np.split(np.array(rewards)[by_arm], np.cumsum(np.bincount(codes))[:-1])
-    arms = sorted(numbers)
-    every = [parts[numbers[arm]] for arm in arms]
-    laws = [_law(part) for part in every]
-    deviations = tuple(float(part.std(ddof=1)) if len(part) > 1 else math.inf for part in every)
-    return Past(tuple(arms), tuple(law[0] for law in laws), tuple(law[1] for law in laws), deviations, heavy)
+
+
+def _refused(arm: str, reward: str, heavy: bool) -> str:
+    """Why a row is none, in words."""
+    wanted = "above 0" if heavy else "in [0, 1]"
+    got = " ".join(f"arm {arm or 'nothing'}, reward {reward or 'nothing'}".split())
+    advice = "" if heavy else "; divide rewards by the largest that is possible, or add rewards=heavy"
+    return f"needs an arm and a reward {wanted}, got {got}{advice}"
 
 
 def _place(path: str, header: Sequence[str], name: str) -> int:

@@ -155,36 +155,51 @@ def question(**fields: Any) -> Question:
             raise UserError(f"{name}: unknown field; {nearest(name, FIELDS)}")
     trust = _choice(given, "trust", tuple(TRUSTS), "central")
     users = _whole(given, "users", 2, MOST_USERS)
-    sources = [name for name in SOURCES if name in given]
-    if len(sources) != 1:
-        raise UserError("means: give one of means=[...], rate with arms and gap, or data=file.csv")
-    for name, source in (("gap", "rate"), ("arms", "rate")):
-        if name in given and source not in given:
-            raise UserError(f"{name}: leave it out beside {sources[0]}, which says it")
-    heavy = given.get("rewards") == "heavy"
-    if "data" in given and "rewards" in given and not heavy:
-        raise UserError("rewards: leave it out beside data, which says it, or say heavy")
-    past = read_past(given["data"], heavy) if "data" in given else None
-    rewards = past.rewards if past is not None else _choice(given, "rewards", REWARDS, "clicks")
-    nearby, ranged = USUAL_NEARBY, False
-    if "rate" in given:
-        means, nearby = _of_rate(given, rewards)
-        ranged = nearby is not USUAL_NEARBY
-    else:
-        means = past.means if past is not None else _of_list(given["means"])
-        _check(means, rewards, "means" if past is None else f"data: {given['data']}")
+    means, rewards, past, ends = _arms_of(given)
     if users < len(means):
         raise UserError(f"users: must be at least the {len(means)} arms, got {users}")
     moment = _moment(given, rewards)
     epsilon, rho = _budget(given)
-    delta = _number(given, "delta", 0.0, 1.0, 0.0)
+    delta = number_of(given.get("delta", 0.0), "delta", 0.0, below(1.0))
     if rho is not None and delta:
         raise UserError("delta: leave it out beside rho, which says more")
     many = _whole({"contributions": 1} | given, "contributions", 1, MOST_CONTRIBUTIONS)
     order = np.random.default_rng(seed_of(means)).permutation(np.argsort(means, kind="stable"))
     means = tuple(float(round(means[arm], DIGITS)) for arm in order)
     past = None if past is None else past.in_order(order)
+    nearby, ranged = ends or USUAL_NEARBY, ends is not None
     return Question(means, users, epsilon, delta, rho, trust, rewards, moment, many, past, nearby, ranged)
+
+
+Ends = tuple[float, float]  # of a range of gaps, as factors of its middle
+
+
+def _arms_of(given: Mapping[str, Any]) -> tuple[tuple[float, ...], str, Past | None, Ends | None]:
+    """The means of the arms, what rewards are, those that were observed, and the range of gaps, from the one source."""
+    sources = [name for name in SOURCES if name in given]
+    if len(sources) != 1:
+        raise UserError("means: give one of means=[...], rate with arms and gap, or data=file.csv")
+    for name in ("gap", "arms"):
+        if name in given and "rate" not in given:
+            raise UserError(f"{name}: leave it out beside {sources[0]}, which says it")
+    if "data" in given:
+        return _of_data(given)
+    rewards = _choice(given, "rewards", REWARDS, "clicks")
+    if "rate" in given:
+        means, ends = _of_rate(given, rewards)
+        return means, rewards, None, ends
+    means = _of_list(given["means"])
+    _check(means, rewards, "means")
+    return means, rewards, None, None
+
+
+def _of_data(given: Mapping[str, Any]) -> tuple[tuple[float, ...], str, Past, None]:
+    heavy = given.get("rewards") == "heavy"
+    if "rewards" in given and not heavy:
+        raise UserError("rewards: leave it out beside data, which says it, or say heavy")
+    past = read_past(given["data"], heavy)
+    _check(past.means, past.rewards, f"data: {given['data']}")
+    return past.means, past.rewards, past, None
 
 
 def number_of_runs(runs: Any, least: int = FEWEST) -> int:
@@ -218,7 +233,7 @@ def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
         if "moment" in given:
             raise UserError("moment: only for rewards=heavy")
         return None
-    return _number(given, "moment", LEAST_MOMENT, 2.0, 1.5)
+    return number_of(given.get("moment", 1.5), "moment", LEAST_MOMENT, 2.0)
 
 
 def _of_list(means: Any) -> tuple[float, ...]:
@@ -228,18 +243,18 @@ def _of_list(means: Any) -> tuple[float, ...]:
         raise UserError(f"means: must be a list of numbers, as [0.03,0.033], got {shown(means)}") from None
 
 
-def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...], tuple[float, float]]:
+def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...], Ends | None]:
     """One arm of mean rate + gap, of three or more one of rate - gap, all others `rate`.
 
     A range of gaps is answered at its geometric middle.
     """
-    arms = _whole(given, "arms", 2, MOST_ARMS)
-    rate = _number(given, "rate", 0.0, 1.0 if rewards != "heavy" else 1e9)
+    arms, largest = _whole(given, "arms", 2, MOST_ARMS), 1.0 if rewards != "heavy" else 1e9
+    rate = number_of(given["rate"], "rate", 0.0, largest)
     ends = given.get("gap")
     ends = [ends, ends] if not isinstance(ends, Sequence) or isinstance(ends, str) else list(ends)
     if len(ends) != 2:
         raise UserError(f"gap: must be a number or [low,high], got {shown(given['gap'])}")
-    low, high = (_number({"gap": end}, "gap", 0.0, 1.0 if rewards != "heavy" else 1e9) for end in ends)
+    low, high = (number_of(end, "gap", 0.0, largest) for end in ends)
     most = math.inf if rewards == "heavy" else 1.0
     if not LEAST_GAP <= low <= high or rate + high > most or (arms > 2 and rate < high):
         raise UserError(
@@ -247,11 +262,10 @@ def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...],
             f"got {shown(ends)}"
         )
     middle = math.sqrt(low * high)
-    nearby = USUAL_NEARBY if low == high else (low / middle, high / middle)
     worst = [round(rate - middle, DIGITS)] if arms > 2 else []
     means = (round(rate + middle, DIGITS), *[rate] * (arms - 1 - len(worst)), *worst)
     _check(means, rewards, "rate")
-    return means, nearby
+    return means, None if low == high else (low / middle, high / middle)
 
 
 def _budget(given: Mapping[str, Any]) -> tuple[float, float | None]:
@@ -259,17 +273,21 @@ def _budget(given: Mapping[str, Any]) -> tuple[float, float | None]:
     if ("epsilon" in given) == ("rho" in given):
         raise UserError("epsilon: give either epsilon or rho")
     if "rho" in given:
-        rho = _number(given, "rho", 1e-9, 1e3)
+        rho = number_of(given["rho"], "rho", 1e-9, 1e3)
         return math.sqrt(2 * rho), rho
-    return _number(given, "epsilon", 1e-6, 100.0), None
+    return number_of(given["epsilon"], "epsilon", 1e-6, 100.0), None
 
 
-def _number(given: Mapping[str, Any], name: str, low: float, high: float, default: float | None = None) -> float:
-    value = given.get(name, default)
-    good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-    if not good or (name == "delta" and value == 1):
+def number_of(value: Any, name: str, low: float, high: float) -> float:
+    """A number from `low` to `high`. Raises `UserError`."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise UserError(f"{name}: must be a number from {low:g} to {high:g}, got {shown(value)}")
-    return float(value)  # checked
+    return float(value)
+
+
+def below(limit: float) -> float:
+    """The largest number that is less."""
+    return math.nextafter(limit, -math.inf)
 
 
 def _whole(given: Mapping[str, Any], name: str, least: int, most: int) -> int:

@@ -16,7 +16,7 @@ from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
-from experiments.errors import UserError
+from experiments.errors import number_above_0
 from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.simulate import simulate_block
 from experiments.simulate.provenance import machine
@@ -147,18 +147,11 @@ def _simulated_again(samples: Sequence[Sample], workers: int) -> list[Difference
     return [difference for of_sample in lists for difference in of_sample]
 
 
-def _seconds(command: CommandLine) -> float:
-    seconds = command.config.check_seconds
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        raise UserError(f"check_seconds: must be a number above 0, got {seconds}")
-    return float(seconds)
-
-
 def _compared(different: Iterable[Difference], command: CommandLine) -> list[tuple[Difference, Comparison]]:
     """The first difference of every cell whose bits may differ, with its comparison by value or in law."""
     of_cell = {item.sample.cell.key: (item, item.pair) for item in reversed(list(different)) if item.pair}
     diverging = sorted(of_cell.values(), key=lambda pair: (pair[0].sample.seconds, pair[0].sample.cell.key))
-    left, taken = _seconds(command), []
+    left, taken = number_above_0(command.config, "check_seconds"), []
     for item, _ in diverging:
         left -= item.sample.seconds * replications_for(item.sample.cell)
         taken.append(left >= 0)
@@ -194,7 +187,7 @@ def check() -> None:
     if not command.jobs:
         return
     samples = _planned(command)
-    chosen = within(samples, _seconds(command))
+    chosen = within(samples, number_above_0(command.config, "check_seconds"))
     different = _simulated_again(chosen, command.workers)
     wrong = [item for item in different if item.pair is None]
     for item in wrong:

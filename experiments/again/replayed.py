@@ -7,9 +7,10 @@ from typing import Any
 
 from experiments.again.comparison import difference
 from experiments.cells import Cell
-from experiments.config.command_line import CommandLine, read_command_line
+from experiments.config.command_line import read_command_line
 from experiments.config.folders import folder, published_folder
-from experiments.errors import UserError, whole_number
+from experiments.config.request import MOST_REPLICATIONS
+from experiments.errors import UserError, whole_in
 from experiments.simulate import simulate_block
 from experiments.simulate.failures import Failures
 from experiments.simulate.playing import playing
@@ -58,7 +59,8 @@ def replay() -> None:
     """
     command = read_command_line("replay")
     for job in command.jobs:
-        key, replication = _key(job), _replication(command, job)
+        key, given = _key(job), {"replication": command.value(job, "replication")}
+        replication = whole_in(given, "replication", 0, MOST_REPLICATIONS - 1)
         recorded = record_of(key, Store(folder(command.config, "results_dir"), published_folder(command.config)))
         cell = cell_of(key, recorded)
         print(f"{cell.identity}, as in {recorded.file}")
@@ -78,14 +80,3 @@ def _key(job: list[str]) -> str:
             f"key={key}: must be the key of a cell, 16 hexadecimal digits, as at the end of the name of its file"
         )
     return key
-
-
-def _replication(command: CommandLine, job: list[str]) -> int:
-    value = command.value(job, "replication")
-    try:
-        number = whole_number(value)
-    except ValueError as error:
-        raise UserError(f"replication: must be {error}") from None
-    if number < 0:
-        raise UserError(f"replication: must be at least 0, got {number}")
-    return number

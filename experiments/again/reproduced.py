@@ -3,12 +3,13 @@
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from experiments.again.comparison import Agreement, Comparison, Replayed, compare, difference
+from experiments.cells import Cell
 from experiments.config.command_line import CommandLine, read_command_line
 from experiments.config.folders import folder
 from experiments.config.plan import Plan, merge
@@ -39,23 +40,19 @@ def reproduce() -> None:
     stored = {stored.cell.key: stored for stored in Cells.of(map(stored_cells, plans))}  # all that any plan reads of it
     folder_of = {request.cell.key: _folder(planned) for planned in reversed(plans) for request in planned.requests}
     took = dict.fromkeys(map(_folder, plans), 0.0)
-    of_policy = Counter[str]()  # seconds
+    of_policy: dict[str, float] = defaultdict(float)  # seconds
     different = rounded = 0
     with scratch_store(command) as scratch:
         runner_of(plans).run(look_up(requests, scratch), scratch)
-        for request in requests:
-            before, after = stored[request.cell.key], scratch.read(request.cell)
-            if after is None:
-                raise UserError(f"{scratch.root}: has no results of the jobs; reproduce_dir= must be on all machines")
-            seconds = sum(run["seconds"] for run in after.footer["runs"])
-            took[folder_of[request.cell.key]] += seconds
-            of_policy[request.cell.policy.name] += seconds
-            said = same_again(before, after)
+        for cell, seconds, said in _compared([stored[request.cell.key] for request in requests], scratch):
+            took[folder_of[cell.key]] += seconds
+            of_policy[cell.policy.name] += seconds
             rounded += said.agreement is Agreement.SAME and said.evidence != IDENTICAL
             if said.agreement is not Agreement.SAME:
                 different += 1
-                print(f"{request.cell.identity} ({request.cell.key}): {said.evidence}")
-    for names, spent in [("on one core", took.items()), ("most expensive policies", of_policy.most_common(EXPENSIVE))]:
+                print(f"{cell.identity} ({cell.key}): {said.evidence}")
+    expensive = sorted(of_policy.items(), key=lambda item: -item[1])[:EXPENSIVE]
+    for names, spent in [("on one core", took.items()), ("most expensive policies", expensive)]:
         print(f"{names}: " + ", ".join(f"{name} {readable_duration(seconds)}" for name, seconds in spent))
     print(
         f"{len(requests)} cells simulated again in {readable_duration(time.perf_counter() - began)}: "
@@ -63,6 +60,15 @@ def reproduce() -> None:
         f"{rounded} the same but for rounding, {different} different"
     )
     sys.exit(1 if different else 0)
+
+
+def _compared(stored: Iterable[Stored], scratch: Store) -> Iterator[tuple[Cell, float, Comparison]]:
+    """Each cell, the seconds that it took to simulate it again, and whether it is the same. Raises `UserError`."""
+    for before in stored:
+        after = scratch.read(before.cell)
+        if after is None:
+            raise UserError(f"{scratch.root}: has no results of the jobs; reproduce_dir= must be on all machines")
+        yield before.cell, sum(run["seconds"] for run in after.footer["runs"]), same_again(before, after)
 
 
 def same_again(before: Stored, after: Stored) -> Comparison:

@@ -11,17 +11,13 @@ import numpy as np
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.ledger import Domain
 from bandits.audit.pairs import Pair, most_pairs, most_telling, pairs
-from bandits.audit.sampled import neighbouring_tables, played, require_playable
-from bandits.audit.transcripts import Convention
-from bandits.learner import Learner
-from bandits.policies.base import Policy
-from bandits.policies.given_moments import GivenMoments
-from experiments.audit.reaction import Reaction, generator
+from bandits.audit.sampled import neighbouring_tables, require_playable
+from experiments.audit.game import AuditGame
+from experiments.audit.reaction import Reaction
 from experiments.errors import UserError
 from experiments.own_code.fan_out import delayed, in_parallel
-from experiments.own_code.user_code import blamed, is_own
+from experiments.own_code.user_code import blamed
 from experiments.progress import Progress
 from experiments.simulate.worker import prepare
 
@@ -40,65 +36,40 @@ class Plays:
     made: int
 
 
-def plays(
-    policy: Learner[Any],
-    arms: int,
-    horizon: int,
-    domain: Domain,
-    convention: Convention,
-    runs: int,
-    workers: int,
-    noise: float = 1.0,
-) -> Plays:
+def plays(game: AuditGame, runs: int, workers: int) -> Plays:
     """`runs` plays on each of two neighbouring tables. Raises `ParameterError`.
 
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
     any inputs: half as many plays first search for the pair of inputs that shows the most. If the arms of either never
-    vary with the rng, the inputs are a pair that changes them, if there is one. `noise` multiplies the noise, see
-    `bandits.audit.planted`.
+    vary with the rng, the inputs are a pair that changes them, if there is one.
     """
-    require_playable(policy)
-    limits = limits_of(policy, arms, horizon, domain)
-    player = _Player(policy, convention, workers, f"audit {policy!r} {arms} {horizon} {convention}", noise)
-    neighbours = policy.guarantee.neighbours
-    own = is_of_user(policy)
-    able = pairs(arms, horizon, neighbours, limits, most_pairs(runs // 2)) if own else []
-    chosen = Reaction.of(policy, arms, horizon, limits, convention, noise).changing_pair(neighbours)
-    if chosen is None and not own:
-        tables = neighbouring_tables(arms, horizon, neighbours, limits)
-        return Plays(player.both(tables, runs, player.identity), "", player.made)
+    require_playable(game.policy)
+    player = _Player(game, workers)
+    size, neighbours = (game.arms, game.horizon), game.policy.guarantee.neighbours
+    able = pairs(*size, neighbours, game.limits, most_pairs(runs // 2)) if game.own else []
+    chosen = Reaction.of(game).changing_pair(neighbours)
+    if chosen is None and not game.own:
+        return Plays(player.both(neighbouring_tables(*size, neighbours, game.limits), runs), "", player.made)
     if chosen is None:
         chosen = able[most_telling(able, runs // 2, partial(player.looked_at, able))]
-    return Plays(player.both(chosen.tables, runs, player.identity), chosen.difference, player.made)
-
-
-def is_of_user(policy: Any) -> bool:
-    """Whether a policy, or the one that `GivenMoments` plays, is a class of the user."""
-    return is_own(policy.policy if isinstance(policy, GivenMoments) else policy)
-
-
-def limits_of(policy: Learner[Any], arms: int, horizon: int, domain: Domain) -> tuple[float, float]:
-    """The lowest and the highest reward that the policy accepts, of losses 0 and 1."""
-    return policy.reward_limits(arms, horizon, domain) if isinstance(policy, Policy) else (0.0, 1.0)
+    return Plays(player.both(chosen.tables, runs), chosen.difference, player.made)
 
 
 @dataclass
 class _Player:
     """Plays one policy in several processes."""
 
-    policy: Any
-    convention: Convention
+    game: AuditGame
     workers: int
-    identity: str
-    noise: float
     made: int = 0  # plays
 
-    def both(self, tables: tuple[FloatArray, FloatArray], runs: int, identity: str) -> tuple[IntArray, IntArray]:
+    def both(self, tables: tuple[FloatArray, FloatArray], runs: int) -> tuple[IntArray, IntArray]:
         """`runs` plays on each of the two tables."""
         blocks = [(side, begin) for side in (0, 1) for begin in range(0, runs, BLOCK)]
         tasks = [
-            (tables[side], min(BLOCK, runs - begin), f"{identity} {side}", begin // BLOCK) for side, begin in blocks
+            (tables[side], min(BLOCK, runs - begin), f"{self.game.identity} {side}", begin // BLOCK)
+            for side, begin in blocks
         ]
         samples: tuple[list[IntArray], list[IntArray]] = [], []
         with Progress("playing", {"runs": 2 * runs}) as progress:
@@ -109,7 +80,7 @@ class _Player:
     def looked_at(self, of_pairs: Sequence[Pair], wanted: list[int], runs: int, number: int) -> list[tuple[Any, Any]]:
         """`runs` plays on both tables of the `wanted` pairs, in round `number` of a search."""
         tasks = [
-            (of_pairs[pair].tables[side], runs, f"{self.identity} pair {pair} {side}", number)
+            (of_pairs[pair].tables[side], runs, f"{self.game.identity} pair {pair} {side}", number)
             for pair in wanted
             for side in (0, 1)
         ]
@@ -117,7 +88,7 @@ class _Player:
         return list(zip(blocks[::2], blocks[1::2], strict=True))
 
     def _played(self, tasks: Sequence[tuple[FloatArray, int, str, int]]) -> Iterator[IntArray]:
-        calls = (delayed(_block)(os.getpid(), self.policy, *task, self.convention, self.noise) for task in tasks)
+        calls = (delayed(_block)(os.getpid(), self.game, *task) for task in tasks)
         with closing(in_parallel(calls, self.workers)) as blocks:
             for block in blocks:
                 if isinstance(block, Exception):
@@ -127,19 +98,12 @@ class _Player:
 
 
 def _block(
-    parent: int,
-    policy: Any,
-    table: FloatArray,
-    runs: int,
-    identity: str,
-    number: int,
-    convention: Convention,
-    noise: float = 1.0,
+    parent: int, game: AuditGame, table: FloatArray, runs: int, identity: str, number: int
 ) -> IntArray | Exception:
     """Some plays, or why a policy could not make them."""
     prepare(parent)
     try:
-        with blamed(policy.name) if is_of_user(policy) else nullcontext():
-            return played(policy, table, runs, generator(identity, number, noise), convention)
+        with blamed(game.policy.name) if game.own else nullcontext():
+            return game.played(table, runs, game.generator(identity, number))
     except (ParameterError, UserError) as error:
         return error

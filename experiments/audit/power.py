@@ -6,18 +6,18 @@ For a policy of this repository its budget is raised, so that it does not matter
 the user the draws of the generator are scaled, or its budget is raised if none of them can be.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bandits import ParameterError
-from bandits.audit.audits import Level, cost_at
+from bandits.arrays import FloatArray
+from bandits.audit.audits import Level
 from bandits.audit.costs import NOTHING, AuditVerdict, PrivacyCost
-from bandits.audit.ledger import Domain
 from bandits.audit.planted import ScaledNoise, promising, with_budget
-from bandits.audit.sampled import played, require_playable, with_plays
-from bandits.audit.transcripts import Convention
-from experiments.audit.plays import is_of_user, limits_of, plays
-from experiments.audit.reaction import LONGEST, Reaction, generator, horizon_that_reacts
+from bandits.audit.sampled import require_playable, with_plays
+from experiments.audit.game import AuditGame
+from experiments.audit.plays import plays
+from experiments.audit.reaction import LONGEST, Reaction, horizon_that_reacts
 from experiments.errors import UserError
 from experiments.own_code.user_code import blamed
 
@@ -41,27 +41,22 @@ class Fault:
     """A policy with less noise, or one that is played with less, and what was done to it, in words."""
 
     words: str
-    policy: Any
-    noise: float = 1.0
+    game: AuditGame
 
 
 @dataclass(frozen=True)
 class Audit:
     """An audit of a policy, exact if `runs` is 0, else by plays."""
 
-    policy: Any
+    game: AuditGame
     level: Level
-    arms: int
-    horizon: int
-    domain: Domain
-    convention: Convention
     runs: int
     failure: float
     workers: int
 
     def by_plays(self, violated: bool) -> Power:
         """The power of the plays; no fault is planted in a policy that is `violated` anyway."""
-        reaction = self._reaction(self.policy)
+        reaction = Reaction.of(self.game)
         if not reaction.repeats:
             words = "plays with the same rewards and the same generator differ: its noise does not come from the rng"
             return Power(False, words, reaction.made)
@@ -80,7 +75,7 @@ class Audit:
 
         Plays look for a reaction only if no lower bound shows one, as these would at long horizons be many.
         """
-        bounds, promised = cost.bounds_of(self.policy.guarantee)
+        bounds, promised = cost.bounds_of(self.game.policy.guarantee)
         if bounds is None:
             return Power(None, "")
         if bounds.kept == 0 and bounds.witness == NOTHING.witness:
@@ -88,8 +83,8 @@ class Audit:
         basis, made = "a law that is computed", 0
         if bounds.shown == 0:
             basis = "the upper bound alone: no lower bound above 0 was computed"
-            if self.horizon <= LONGEST and playable(self.policy):
-                made = (reaction := self._reaction(self.policy)).made
+            if self.game.horizon <= LONGEST and playable(self.game.policy):
+                made = (reaction := Reaction.of(self.game)).made
                 if not reaction.depends:
                     return Power(False, f"{self._nothing()}; {self._advice()}", made)
         if bounds.shown >= promised:
@@ -97,36 +92,26 @@ class Audit:
         seen, words = self._recomputed(cost)
         return Power(seen, f"rests on {basis}; {words}", made)
 
-    @property
-    def own(self) -> bool:
-        """Whether the policy is a class of the user."""
-        return is_of_user(self.policy)
-
     def _nothing(self) -> str:
-        return f"nothing depends on rewards within {self.horizon} steps: no verdict"
+        return f"nothing depends on rewards within {self.game.horizon} steps: no verdict"
 
     def _advice(self) -> str:
-        limits = limits_of(self.policy, self.arms, self.horizon, self.domain)
-        longer = horizon_that_reacts(self.policy, self.arms, self.horizon, limits, self.convention)
+        longer = horizon_that_reacts(self.game)
         return f"take horizon={longer} or more" if longer else "nor at the longer horizons that were tried"
-
-    def _reaction(self, policy: Any) -> Reaction:
-        limits = limits_of(self.policy, self.arms, self.horizon, self.domain)
-        return Reaction.of(policy, self.arms, self.horizon, limits, self.convention)
 
     def _recomputed(self, cost: PrivacyCost) -> tuple[bool | None, str]:
         """Whether the bounds of the policy with less noise still keep the promise.
 
         If they do with every budget, a law that shows a loss above 0 stays a result; an upper bound alone is none.
         """
-        claimed, problem, changes = self.policy.guarantee, "", None
+        claimed, problem, changes = self.game.policy.guarantee, "", None
         before, _ = cost.bounds_of(claimed)
         assert before is not None
         for factor in (HALF, *REMOVED):
             try:
                 fault = self._with_budget(factor)
-                planted = promising(fault.policy, claimed)
-                other = cost_at(self.level, planted, self.arms, self.horizon, self.domain, self.convention)
+                planted = promising(fault.game.policy, claimed)
+                other = self.game.of(planted).cost(self.level)
             except (ParameterError, ArithmeticError) as error:  # a budget that is refused, or that no float holds
                 problem = problem or str(error)
                 continue
@@ -138,15 +123,15 @@ class Audit:
         if changes:
             words = "the bounds keep the promise with every larger budget too, so that no fault could be planted"
             return (False, f"{words}: no verdict") if before.shown == 0 else (None, words)
-        problem = problem if changes is None else f"the bounds of {self.policy.name} do not follow its budget"
+        problem = problem if changes is None else f"the bounds of {self.game.policy.name} do not follow its budget"
         return None, f"no fault could be planted: {problem}"
 
     def _planted(self, reaction: Reaction) -> tuple[bool | None, str]:
         """Whether the plays see that the noise is missing, and what they say without and with half of the noise."""
         try:
-            without, half = self._faults()
-            budgets = self.own and without.policy is not self.policy
-            if budgets and (self._reaction(without.policy).arms == reaction.arms).all():
+            without, half = self._faults(reaction.tables[-1])
+            budgets = self.game.own and without.game.policy is not self.game.policy
+            if budgets and reaction.is_that_of(without.game.policy):
                 return None, f"{without.words} the arms are the same: whether the audit would see it is not known"
             seen, shown = self._shown(without)
             half_seen, half_shown = self._shown(half)
@@ -158,10 +143,15 @@ class Audit:
             return seen, f"{words}; {self._longer(without)}"
         return seen, f"{words}; rests on {self.runs} plays on each of two inputs"
 
-    def _faults(self) -> tuple[Fault, Fault]:
-        """The policy without its noise, and with half of it. Raises `ParameterError`."""
-        if self.own and self._draws():
-            return Fault("without noise", self.policy, 0.0), Fault("with half the noise", self.policy, 0.5)
+    def _faults(self, table: FloatArray) -> tuple[Fault, Fault]:
+        """The policy without its noise, and with half of it. Raises `ParameterError`; `UserError` for what it raises.
+
+        `table`: one on which a class of the user is played, to see whether its noise can be scaled.
+        """
+        policy = self.game.policy
+        if self.game.own and self._draws(table):
+            silent, half = self.game.of(policy, 0.0), self.game.of(policy, 0.5)
+            return Fault("without noise", silent), Fault("with half the noise", half)
         return self._with_budget(*REMOVED), self._with_budget(HALF)
 
     def _with_budget(self, *factors: float) -> Fault:
@@ -169,38 +159,36 @@ class Audit:
         amount = "with half the noise" if factors == (HALF,) else "without noise"
         for factor in factors:
             try:
-                policy, budget = with_budget(self.policy, factor)
+                policy, budget = with_budget(self.game.policy, factor)
                 _ = policy.guarantee  # which may refuse the budget
             except (ParameterError, ArithmeticError) as error:
                 problem = error
             else:
-                return Fault(f"{amount} ({budget}, the promise as it is)", policy)
-        raise ParameterError("policy", f"{self.policy.name} takes no larger budget: {problem}")
+                return Fault(f"{amount} ({budget}, the promise as it is)", self.game.of(policy))
+        raise ParameterError("policy", f"{self.game.policy.name} takes no larger budget: {problem}")
 
     def _shown(self, fault: Fault) -> tuple[bool, float]:
         """Whether the audit refutes the promise of the policy with this fault, and what it shows."""
-        about = (self.arms, self.horizon, self.domain, self.convention, self.runs, self.workers)
-        sampled = plays(fault.policy, *about, fault.noise)
-        claimed = self.policy.guarantee
+        sampled = plays(fault.game.at(self.game.horizon), self.runs, self.workers)
+        claimed = self.game.policy.guarantee
         cost = with_plays(PrivacyCost("", "", None), claimed, sampled.arms, self.failure, sampled.inputs)
         bounds, _ = cost.bounds_of(claimed)
         return cost.verdict(claimed) is AuditVerdict.VIOLATED, 0.0 if bounds is None else bounds.shown
 
-    def _draws(self) -> int:
+    def _draws(self, table: FloatArray) -> int:
         """The number of draws of noise in one play that can be scaled."""
-        limits = limits_of(self.policy, self.arms, self.horizon, self.domain)
-        table = Reaction.of(self.policy, self.arms, self.horizon, limits, self.convention, 0.0, 1).tables[-1]
-        rng = generator("draws", 0, 0.0)
-        with blamed(self.policy.name):
-            played(self.policy, table, 1, rng, self.convention)
+        silent = self.game.of(self.game.policy, 0.0)
+        rng = silent.generator("draws", 0)
+        with blamed(self.game.policy.name):
+            silent.played(table, 1, rng)
         return rng.draws if isinstance(rng, ScaledNoise) else 0
 
     def _longer(self, fault: Fault) -> str:
         """The first of some longer horizons at which the missing noise would be seen."""
-        horizons = [self.horizon * times for times in LONGER if self.horizon * times * self.runs <= MOST_STEPS]
+        horizons = [self.game.horizon * times for times in LONGER]
         tried = ""
-        for horizon in horizons:
-            longer = Audit(**{**vars(self), "horizon": horizon})
+        for horizon in (steps for steps in horizons if steps * self.runs <= MOST_STEPS):
+            longer = replace(self, game=self.game.at(horizon))
             try:
                 seen, _ = longer._shown(fault)
             except (ParameterError, UserError):  # say a table of a class of the user ends before this horizon

@@ -13,11 +13,8 @@ import numpy as np
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.pairs import Pair
-from bandits.audit.planted import ScaledNoise
-from bandits.audit.sampled import played
-from bandits.audit.transcripts import Convention
 from bandits.guarantees import Neighbours
-from bandits.seeds import stream
+from experiments.audit.game import AuditGame
 from experiments.errors import UserError
 from experiments.own_code.user_code import blamed
 
@@ -27,39 +24,22 @@ SINGLE, MIXED = 4, 3  # tables in which one arm alone is good, and tables of ran
 LONGEST = 20_000  # the search for a horizon ends here
 
 
-def generator(identity: str, number: int, noise: float) -> np.random.Generator:
-    """The generator of some plays, with its noise multiplied by `noise`."""
-    rng = stream(identity, number)
-    return rng if noise == 1 else ScaledNoise(rng.bit_generator, noise)
-
-
 @dataclass(frozen=True)
 class Reaction:
     """The arms on several tables of rewards, each with the same generators: shape (tables, seeds, horizon)."""
 
-    policy: Any
+    game: AuditGame
     tables: list[FloatArray]
-    convention: Convention
-    noise: float
     arms: IntArray
     again: IntArray  # the plays of the first table once more
 
     @classmethod
-    def of(
-        cls,
-        policy: Any,
-        arms: int,
-        horizon: int,
-        limits: tuple[float, float],
-        convention: Convention,
-        noise: float = 1.0,
-        seeds: int = SEEDS,
-    ) -> "Reaction":
+    def of(cls, game: AuditGame) -> "Reaction":
         """Play a policy. Raises `UserError` for what it raises."""
-        tables = _tables(arms, horizon, limits)
-        seeds = _seeds(seeds, len(tables) * horizon)
-        blocks = [_plays(policy, table, convention, noise, seeds) for table in [*tables, tables[0]]]
-        return cls(policy, tables, convention, noise, np.array(blocks[:-1]), blocks[-1])
+        tables = _tables(game, game.limits)
+        seeds = _seeds(SEEDS, len(tables) * game.horizon)
+        blocks = [_plays(game, table, seeds) for table in [*tables, tables[0]]]
+        return cls(game, tables, np.array(blocks[:-1]), blocks[-1])
 
     @property
     def made(self) -> int:
@@ -81,6 +61,13 @@ class Reaction:
         """Whether the same rewards and the same generator always led to the same arms."""
         return bool((self.again == self.arms[0]).all())
 
+    def is_that_of(self, policy: Any) -> bool:
+        """Whether another policy has the same arms with the same rewards and generators."""
+        other, seeds = self.game.of(policy), len(self.again)
+        return all(
+            (_plays(other, table, seeds) == arms).all() for table, arms in zip(self.tables, self.arms, strict=True)
+        )
+
     def changing_pair(self, neighbours: Neighbours) -> Pair | None:
         """Two neighbouring tables with other arms; None if the arms vary with the generator, or with nothing.
 
@@ -94,7 +81,7 @@ class Reaction:
         low, high = 0, steps
         while high - low > 1:
             middle = (low + high) // 2
-            arms = _plays(self.policy, _between(first, last, middle, steps), self.convention, self.noise, 1)
+            arms = _play(self.game, _between(first, last, middle, steps), 0)
             low, high = (middle, high) if (arms[0] == self.arms[0, 0]).all() else (low, middle)
         pair = _between(first, last, low, steps), _between(first, last, high, steps)
         arm, place = np.argwhere(pair[0] != pair[1])[0]
@@ -103,24 +90,22 @@ class Reaction:
         return Pair(pair, f"{what}; the arms never vary with the generator, and this change changes them")
 
 
-def least_horizon(
-    policy: Any, arms: int, least: int, limits: tuple[float, float], convention: Convention
-) -> int | None:
-    """As `horizon_that_reacts`, from `least` steps on, which may react already."""
-    if _depends(policy, arms, least, limits, convention):
-        return least
-    return horizon_that_reacts(policy, arms, least, limits, convention)
+def least_horizon(game: AuditGame) -> int | None:
+    """As `horizon_that_reacts`, from the horizon of the game on, which may react already."""
+    return game.horizon if _depends(game, game.limits) else horizon_that_reacts(game)
 
 
-def horizon_that_reacts(
-    policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention
-) -> int | None:
-    """A horizon, the least one by bisection, at which rewards change the arms; None up to `LONGEST`, or at an error."""
+def horizon_that_reacts(game: AuditGame) -> int | None:
+    """A horizon, the least one by bisection, at which rewards change the arms; None up to `LONGEST`, or at an error.
+
+    Rewards are those of the game at its own horizon.
+    """
+    limits = game.limits
 
     def depends(steps: int) -> bool:
-        return _depends(policy, arms, steps, limits, convention)
+        return _depends(game.at(steps), limits)
 
-    low, high = horizon, 2 * horizon
+    low, high = game.horizon, 2 * game.horizon
     try:
         while not depends(high):
             low, high = high, 2 * high
@@ -134,12 +119,12 @@ def horizon_that_reacts(
     return high
 
 
-def _depends(policy: Any, arms: int, horizon: int, limits: tuple[float, float], convention: Convention) -> bool:
+def _depends(game: AuditGame, limits: tuple[float, float]) -> bool:
     """As `Reaction.depends`; the first play that a table changes ends it."""
-    first, *others = tables = _tables(arms, horizon, limits)
-    for seed in range(_seeds(SEARCH_SEEDS, len(tables) * horizon)):
-        before = _play(policy, first, convention, 1.0, seed)
-        if any((_play(policy, table, convention, 1.0, seed) != before).any() for table in others):
+    first, *others = tables = _tables(game, limits)
+    for seed in range(_seeds(SEARCH_SEEDS, len(tables) * game.horizon)):
+        before = _play(game, first, seed)
+        if any((_play(game, table, seed) != before).any() for table in others):
             return True
     return False
 
@@ -149,15 +134,15 @@ def _seeds(most: int, steps: int) -> int:
     return max(FEW_SEEDS, min(most, STEPS // steps))
 
 
-def _tables(arms: int, horizon: int, limits: tuple[float, float]) -> list[FloatArray]:
+def _tables(game: AuditGame, limits: tuple[float, float]) -> list[FloatArray]:
     """All rewards low, all high, one arm alone good, and random ones."""
-    low, high = limits
-    tables = [np.full((arms, horizon), value) for value in limits]
-    for arm in range(min(arms, SINGLE)):
-        tables.append(np.full((arms, horizon), low))
+    (low, high), shape = limits, (game.arms, game.horizon)
+    tables = [np.full(shape, value) for value in limits]
+    for arm in range(min(game.arms, SINGLE)):
+        tables.append(np.full(shape, low))
         tables[-1][arm] = high
-    rng = np.random.default_rng(arms)  # the same in every audit
-    return tables + [rng.choice([low, high], (arms, horizon)) for _ in range(MIXED)]
+    rng = np.random.default_rng(game.arms)  # the same in every audit
+    return tables + [rng.choice([low, high], shape) for _ in range(MIXED)]
 
 
 def _between(first: FloatArray, last: FloatArray, number: int, steps: int) -> FloatArray:
@@ -167,12 +152,12 @@ def _between(first: FloatArray, last: FloatArray, number: int, steps: int) -> Fl
     return np.concatenate([last.ravel()[:number], first.ravel()[number:]]).reshape(first.shape)
 
 
-def _plays(policy: Any, table: FloatArray, convention: Convention, noise: float, seeds: int) -> IntArray:
+def _plays(game: AuditGame, table: FloatArray, seeds: int) -> IntArray:
     """A play for each of some generators, shape (seeds, horizon); the same generators whatever the parameters."""
-    return np.concatenate([_play(policy, table, convention, noise, seed) for seed in range(seeds)])
+    return np.concatenate([_play(game, table, seed) for seed in range(seeds)])
 
 
-def _play(policy: Any, table: FloatArray, convention: Convention, noise: float, seed: int) -> IntArray:
+def _play(game: AuditGame, table: FloatArray, seed: int) -> IntArray:
     """One play with the generator of a seed, shape (1, horizon)."""
-    with blamed(policy.name):
-        return played(policy, table, 1, generator(f"reaction {policy.name}", seed, noise), convention)
+    with blamed(game.policy.name):
+        return game.played(table, 1, game.generator(f"reaction {game.policy.name}", seed))

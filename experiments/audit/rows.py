@@ -5,15 +5,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import PROMISED, Level, cost_at
+from bandits.audit.audits import PROMISED, Level
 from bandits.audit.costs import NOTHING, ROUNDING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
@@ -26,11 +25,13 @@ from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.perturbed_leader import PerturbedLeader
 from bandits.trials import noise_is_elsewhere
-from experiments.audit.plays import limits_of, plays
+from experiments.audit.game import AuditGame
+from experiments.audit.parameters import read_parameters, written_parameters
+from experiments.audit.plays import plays
 from experiments.audit.power import BELIEVED, Audit, Power, playable
 from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
-from experiments.config.compose import Composer
+from experiments.config.compose import Composed, Composer
 from experiments.config.overrides import PARTS
 from experiments.errors import UserError, nearest, whole_number
 from experiments.own_code.fan_out import delayed, in_parallel
@@ -42,12 +43,6 @@ NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
-
-
-@cache
-def _value(text: str) -> Any:
-    """A parameter from its text; kept, as the same few texts stand in hundreds of rows."""
-    return None if text == "None" else yaml.safe_load(text)
 
 
 @dataclass(frozen=True)
@@ -119,8 +114,7 @@ class AuditRow:
     @cached_property
     def of_policy(self) -> dict[str, Any]:
         """The parameters of the policy, by name."""
-        parameters = dict(part.split("=", 1) for part in self.parameters.split(", ") if part)
-        return {name: _value(text) for name, text in parameters.items()}
+        return read_parameters(self.parameters)
 
     @property
     def share(self) -> tuple[float, float]:
@@ -152,60 +146,95 @@ def audit(
     are divided among `workers` processes; the numbers do not depend on how many.
     """
     composed = composer.compose(overrides)
-    config = composed.config
+    file = composer.file_of("policy", composed.choices["policy"])
+    try:
+        asked = _asked(composed, composer, about)
+        if asked.private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
+            asked = asked.at_a_reaction(least)
+        asked = asked.within(steps)
+        cost, power, made = _cost(asked, workers)
+    except ParameterError as error:
+        raise UserError(f"{error} (policy {file})") from None
+    return _row(asked, cost, power, made, _excuse(composed.config, file))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of an audit.
+
+    Attributes
+    ----------
+    policy: whose promise is judged; that of the `game` may be a `GivenMoments` around it.
+    chosen: the horizon, if it was chosen as one at which arms depend on rewards.
+    """
+
+    policy: Learner[Any]
+    game: AuditGame
+    level: Level
+    runs: int
+    failure: float
+    chosen: int | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether the policy promises anything."""
+        return self.policy.guarantee.private
+
+    def at_a_reaction(self, least: int) -> "_Asked":
+        """The same at the least horizon, from `least` steps on, at which arms depend on rewards."""
+        chosen = chosen_horizon(self.game.at(max(self.game.arms, least)))
+        horizon = chosen or (LONGEST if self.runs else self.game.horizon)
+        return dataclasses.replace(self, game=self.game.at(horizon), chosen=chosen)
+
+    def within(self, steps: float) -> "_Asked":
+        """The same with fewer runs, if those on one input have more steps. Raises `UserError` if it is still a lot."""
+        arms, horizon = self.game.arms, self.game.horizon
+        runs = int(min(self.runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
+        if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
+            raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
+        return dataclasses.replace(self, runs=runs)
+
+
+def _asked(composed: Composed, composer: Composer, about: DictConfig) -> _Asked:
+    """What a config asks for, checked. Raises `UserError` or `ParameterError`."""
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
     instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
-    holding = {"arms": about, "horizon": config, "runs": about}
-    arms, horizon, runs = (_at_least(holding[key], key, least) for key, least in _NUMBERS.items())
+    holding = {"arms": about, "horizon": composed.config, "runs": about}
+    arms, horizon, runs = (_at_least(holding[key], key, fewest) for key, fewest in _NUMBERS.items())
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
     convention = _word(about, "convention", Convention)
-    level = PROMISED[policy.guarantee.scope]
-    level = level if about.level is None else _word(about, "level", Level)
-    played, made, power, private = policy, 0, None, policy.guarantee.private
-    if private and is_own(policy):
+    level = PROMISED[policy.guarantee.scope] if about.level is None else _word(about, "level", Level)
+    if policy.guarantee.private and is_own(policy):
         _require_noise_of_rng(policy, arms, horizon)
-    try:
-        if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
-            played = GivenMoments.of(policy, instance)
-        chosen = None
-        if private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
-            chosen = chosen_horizon(played, arms, max(arms, least), domain, convention)
-            horizon = chosen or (LONGEST if runs else horizon)
-        runs = int(min(runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
-        if runs and (arms * horizon > MOST_TABLE or runs * horizon > MOST_PLAYED):
-            raise UserError(f"runs: {runs} plays of {arms} arms over {horizon} steps are more than can be played")
-        failure = _failure(about)
-        cost = cost_at(level, played, arms, horizon, domain, convention)
-        audited = Audit(played, level, arms, horizon, domain, convention, runs, failure, workers)
-        if runs:
-            require_runs(runs, failure)
-            if level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
-                raise ParameterError("runs", f"must be 0 at level={level}: plays compare whole sequences of arms")
-            sampled = plays(played, arms, horizon, domain, convention, runs, workers)
-            cost = with_plays(cost, policy.guarantee, sampled.arms, failure, sampled.inputs)
-            made = sampled.made
-            if private:
-                power = audited.by_plays(cost.verdict(policy.guarantee) is AuditVerdict.VIOLATED)
-        elif private and cost.verdict(policy.guarantee) in BELIEVED:
-            power = audited.by_bounds(cost)
-    except ParameterError as error:
-        raise UserError(f"{error} (policy {files['policy']})") from None
-    row = row_of(policy, cost, level, domain, convention, arms, horizon)
-    own = is_own(policy)
-    row = dataclasses.replace(
-        row,
-        excuse=_excuse(config, files["policy"]),
-        plays=made + (0 if power is None else power.made),
-        power=_words(power, chosen),
-        verdict=_with_power(row.verdict, power, own, runs),
-        paper_verdict=_with_power(row.paper_verdict, power, own, runs),
-    )
-    if isinstance(played, GivenMoments):
-        return dataclasses.replace(row, parameters=f"{row.parameters}, v={played.moment.v:g}")
-    return row
+    played = policy
+    if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
+        played = GivenMoments.of(policy, instance)
+    return _Asked(policy, AuditGame(played, arms, horizon, domain, convention), level, runs, _failure(about))
+
+
+def _cost(asked: _Asked, workers: int) -> tuple[PrivacyCost, Power | None, int]:
+    """The bounds, with those of plays if there are `runs`; what they would have shown; and how many plays were made.
+
+    Raises `UserError` or `ParameterError`.
+    """
+    game, claimed, power, made = asked.game, asked.policy.guarantee, None, 0
+    cost = game.cost(asked.level)
+    audited = Audit(game, asked.level, asked.runs, asked.failure, workers)
+    if asked.runs:
+        require_runs(asked.runs, asked.failure)
+        if asked.level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
+            raise ParameterError("runs", f"must be 0 at level={asked.level}: plays compare whole sequences of arms")
+        sampled = plays(game, asked.runs, workers)
+        cost = with_plays(cost, claimed, sampled.arms, asked.failure, sampled.inputs)
+        made = sampled.made
+        if asked.private:
+            power = audited.by_plays(cost.verdict(claimed) is AuditVerdict.VIOLATED)
+    elif asked.private and cost.verdict(claimed) in BELIEVED:
+        power = audited.by_bounds(cost)
+    return cost, power, made + (0 if power is None else power.made)
 
 
 def _require_noise_of_rng(policy: Learner[Any], arms: int, horizon: int) -> None:
@@ -230,12 +259,10 @@ def _noise_is_elsewhere(policy: Learner[Any], arms: int, horizon: int) -> bool |
         return in_words(error)
 
 
-def chosen_horizon(policy: Any, arms: int, least: int, domain: Domain, convention: Convention) -> int | None:
-    """The least horizon at which the arms depend on rewards; None if none does, or the policy cannot be played."""
+def chosen_horizon(game: AuditGame) -> int | None:
+    """As `least_horizon`; None too if the policy cannot be played."""
     try:
-        if not playable(policy):
-            return None
-        return least_horizon(policy, arms, least, limits_of(policy, arms, least, domain), convention)
+        return least_horizon(game) if playable(game.policy) else None
     except (ParameterError, UserError):
         return None  # the audit at a given horizon says why
 
@@ -251,53 +278,53 @@ MOST_PLAYED = 10**10  # rewards of all plays together
 _NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
 
 
-def row_of(
-    policy: Learner[Any],
-    cost: PrivacyCost,
-    level: Level,
-    domain: Domain,
-    convention: Convention,
-    arms: int,
-    horizon: int,
-) -> AuditRow:
-    """A privacy cost as a row."""
-    claimed = policy.guarantee
+def _row(asked: _Asked, cost: PrivacyCost, power: Power | None, made: int, excuse: str) -> AuditRow:
+    """What was found, as a row."""
+    policy, level, game = asked.policy, asked.level, asked.game
+    claimed, promised = policy.guarantee, policy.paper_guarantee
     bounds, _ = cost.bounds_of(claimed)
     bound = bounds or cost.epsilon or cost.delta
     assert bound is not None
-    values = {
-        field.name: getattr(policy, field.name)
-        for field in dataclasses.fields(policy)  # type: ignore[arg-type]
-        if field.name not in ("epsilon", "delta")
-    }
+    judged = partial(_with_power, power=power, own=is_own(policy), runs=asked.runs)
     return AuditRow(
         policy=policy.name,
         revision=policy.revision,
-        parameters=", ".join(f"{name}={value}" for name, value in values.items()),
+        parameters=_parameters(policy, game.policy),
         mechanism=cost.mechanism,
         calibration=cost.calibration,
         level=level,
         scope=claimed.scope,
         neighbours=claimed.neighbours,
-        domain=domain,
-        convention=convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
-        arms=arms,
-        horizon=horizon,
-        paper_epsilon=policy.paper_guarantee.epsilon,
-        paper_delta=policy.paper_guarantee.delta,
+        domain=game.domain,
+        convention=game.convention if isinstance(policy, PerturbedLeader) and level is Level.TRANSCRIPT else "",
+        arms=game.arms,
+        horizon=game.horizon,
+        paper_epsilon=promised.epsilon,
+        paper_delta=promised.delta,
         epsilon_claimed=claimed.epsilon,
         delta_claimed=claimed.delta,
         **_both("epsilon", cost.epsilon),
         **_both("delta", cost.delta),
-        paper_verdict=_verdict(policy.paper_guarantee, claimed, cost, level),
-        verdict=_verdict(claimed, claimed, cost, level),
+        paper_verdict=judged(_verdict(promised, claimed, cost, level)),
+        verdict=judged(_verdict(claimed, claimed, cost, level)),
         slack=cost.slack(claimed) if claimed.private else math.nan,
         method=bound.method,
         error=bound.error,
         failure=bound.failure,
         runs=bound.runs,
         witness=bound.witness,
+        excuse=excuse,
+        plays=made,
+        power=_words(power, asked.chosen),
     )
+
+
+def _parameters(policy: Learner[Any], played: Any) -> str:
+    """The parameters of a policy but for its budget, with the moment that it was given, as text."""
+    names = [field.name for field in dataclasses.fields(policy)]  # type: ignore[arg-type]
+    values = {name: getattr(policy, name) for name in names if name not in ("epsilon", "delta")}
+    moment = f"v={played.moment.v:g}" if isinstance(played, GivenMoments) else ""
+    return ", ".join(filter(None, [written_parameters(values), moment]))
 
 
 def _verdict(promise: Guarantee, claimed: Guarantee, cost: PrivacyCost, level: Level) -> str:

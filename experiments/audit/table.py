@@ -121,9 +121,15 @@ def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[Audi
         if name not in columns:
             raise ParameterError(f"rows.{name}", f"no audit has {name}; {nearest(name, columns)}")
     chosen = [row for row in rows if all(matches(row.columns.get(name), value) for name, value in conditions.items())]
-    wanted = [
-        (name, value)
+    found = all(
+        any(matches(row.columns.get(name), value) for row in chosen)
         for name, values in conditions.items()
-        for value in (values if isinstance(values, list) else [values])
-    ]
-    return chosen if all(any(matches(row.columns.get(name), value) for row in chosen) for name, value in wanted) else []
+        for value in _options(values, chosen, name)
+    )
+    return chosen if found else []
+
+
+def _options(values: Any, chosen: Sequence[AuditRow], name: str) -> list[Any]:
+    """The values of a column that a condition asks for; of a parameter that is a list one, that list."""
+    one = not isinstance(values, list) or any(isinstance(row.columns.get(name), tuple) for row in chosen)
+    return [values] if one else values

@@ -6,7 +6,7 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.learner import Environment, Learner
-from experiments.cells.base import RECORDED, Cell, Quantity, Rows, Schema, Values, is_part, mismatch
+from experiments.cells.base import RECORDED, Cell, Quantity, Rows, RunValues, Schema, is_part, mismatch
 from experiments.cells.weighted import WeightedCell
 
 
@@ -26,7 +26,7 @@ TABLES = {word: schema for kind in KINDS.values() for word, schema in kind.table
 QUANTITIES = {word: quantity.label for kind in KINDS.values() for word, quantity in kind.quantities.items()}
 
 
-def kind_of(instance: Environment, policy: Learner[Any], exact: bool, weighted: bool = False) -> type[Cell]:
+def kind_of(instance: Environment, policy: Learner[Any], exact: bool, weighted: bool) -> type[Cell]:
     """The kind of cell of `policy` on `instance`. Raises `ParameterError` if there is none."""
     if weighted:
         if exact:
@@ -48,8 +48,8 @@ __all__ = [
     "Cell",
     "Quantity",
     "Rows",
+    "RunValues",
     "Schema",
-    "Values",
     "is_part",
     "kind_of",
 ]

@@ -23,8 +23,15 @@ from experiments.own_code.user_code import is_built_in
 RECORDED = 200
 ROUNDING = 1e-9  # of the largest regret: what sums may lose
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+
+# Columns of tables that are no parameters: those of every cell, in the order of tables; those that storing and loading
+# add, `code` a digest of the source of a user's classes; and all of them.
+COLUMNS = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
+CODE, CELL_KEY, REPLICATIONS = ADDED = ("code", "cell", "replications")
+NO_PARAMETERS = frozenset({*COLUMNS, "record", "random_seed", "key", *ADDED})
+
 Rows = Mapping[str, NDArray[Any]]
-Values = NDArray[Any]  # a number, or yes or no, for each replication
+RunValues = NDArray[Any]  # a number, or yes or no, for each replication
 
 
 class Quantity(NamedTuple):
@@ -34,7 +41,7 @@ class Quantity(NamedTuple):
     """
 
     label: str
-    measure: Callable[[Any, Rows], Values]
+    measure: Callable[[Any, Rows], RunValues]
 
 
 class Schema(NamedTuple):
@@ -137,10 +144,6 @@ class Cell(ABC):
         """The columns that follow from other columns of `rows`, computed again; none for most kinds."""
         return {}
 
-    @abstractmethod
-    def simulated_steps(self, rows: Rows) -> int:
-        """How many steps were simulated for `rows`; 0 if nothing is simulated step by step."""
-
     @classmethod
     def until(cls, horizons: str) -> str:
         """The words of a caption for where runs end, from the horizons as text."""
@@ -200,7 +203,7 @@ class Cell(ABC):
 
     @cached_property
     def columns(self) -> dict[str, Any]:
-        """The columns of the cell in every row of `experiments.load`; epsilon is infinite without privacy."""
+        """Its parameters and others in `NO_PARAMETERS`, in every row of `load`; epsilon is infinite without privacy."""
         guarantee = self.guarantee
         return {
             **parameters_of(self.instance),
@@ -247,7 +250,7 @@ def check_finite(rows: Rows, name: str) -> None:
         raise ValueError(f"its {name} is not a finite number everywhere")
 
 
-def column(name: str) -> Callable[[Cell, Rows], Values]:
+def column(name: str) -> Callable[[Cell, Rows], RunValues]:
     """The quantity that is stored in the field `name`."""
     return lambda _, rows: np.asarray(rows[name])
 

@@ -48,6 +48,3 @@ class ExactCell(Cell):
     @staticmethod
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         check_curves(rows)
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return 0

@@ -11,13 +11,13 @@ from bandits import Instance, ParameterError
 from bandits.learner import Environment, Learner
 from bandits.policies.top_two import Identifier
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, column
+from experiments.cells.base import Cell, Quantity, Rows, RunValues, Schema, column
 from experiments.cells.regret import RegretCell
 
 NO_ARM = -1
 
 
-def _wrong_arm(cell: Cell, rows: Rows) -> Values:
+def _wrong_arm(cell: Cell, rows: Rows) -> RunValues:
     """Whether the arm that was returned is not the best, or none was."""
     best = np.flatnonzero(cell.instance.gaps == 0)  # type: ignore[attr-defined]
     return np.asarray(~np.isin(rows["arm"], best))
@@ -65,9 +65,6 @@ class IdentificationCell(Cell):
         unstopped = rows["samples"] == footer["columns"]["horizon"]
         if (rows["samples"] < footer["columns"]["arms"]).any() or ((rows["arm"] == NO_ARM) & ~unstopped).any():
             raise ValueError("its runs are too short for one pull of every arm, or end early without an arm")
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return int(rows["samples"].sum())
 
     @classmethod
     def until(cls, horizons: str) -> str:

@@ -55,6 +55,3 @@ class PrivacyCell(Cell):
     @property
     def caveats(self) -> tuple[str, ...]:
         return ()  # they are about regret
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return 0

@@ -15,25 +15,25 @@ from bandits.learner import Environment, Learner
 from bandits.policies.base import Policy
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, check_curves
+from experiments.cells.base import Cell, Quantity, Rows, RunValues, Schema, check_curves
 
 
-def _final_regret(cell: Cell, rows: Rows) -> Values:
+def _final_regret(cell: Cell, rows: Rows) -> RunValues:
     """Pseudo-regret at the horizon."""
     return np.asarray(rows["regret"][:, -1])
 
 
-def regret_ratio(cell: Cell, rows: Rows) -> Values:
+def regret_ratio(cell: Cell, rows: Rows) -> RunValues:
     """Regret x epsilon / log K: bounded where the rate is log(K) / epsilon."""
     return np.asarray(_final_regret(cell, rows) * cell.columns["epsilon"] / math.log(cell.arms))
 
 
-def identification_samples(cell: Cell, rows: Rows) -> Values:
+def identification_samples(cell: Cell, rows: Rows) -> RunValues:
     """Pulls until an elimination policy had one arm left; for all runs at once what `identification` says of each."""
     return np.asarray(rows["pulls"].sum(axis=1) - _lead(rows["pulls"]))
 
 
-def _wrong_arm(cell: Cell, rows: Rows) -> Values:
+def _wrong_arm(cell: Cell, rows: Rows) -> RunValues:
     """Whether an elimination policy was left with an arm that is not the best, or with more than one."""
     gaps, pulls = cell.instance.gaps, rows["pulls"]  # type: ignore[attr-defined]
     return np.asarray((_lead(pulls) == 0) | (gaps[pulls.argmax(axis=1)] > 0))
@@ -46,19 +46,19 @@ def _lead(pulls: IntArray) -> IntArray:
     return np.asarray(np.where(lead > 1, lead, 0))
 
 
-def best_arm_behind(cell: Cell, rows: Rows) -> Values:
+def best_arm_behind(cell: Cell, rows: Rows) -> RunValues:
     """Whether some other arm was pulled at least two times more than every best arm."""
     gaps = cell.instance.gaps  # type: ignore[attr-defined]
     return np.asarray(rows["pulls"][:, gaps == 0].max(axis=1) < rows["pulls"].max(axis=1) - 1)
 
 
-def suboptimal_pulls(cell: Cell, rows: Rows) -> Values:
+def suboptimal_pulls(cell: Cell, rows: Rows) -> RunValues:
     """Pulls of all suboptimal arms together."""
     gaps = cell.instance.gaps  # type: ignore[attr-defined]
     return np.asarray(rows["pulls"][:, gaps > 0].sum(axis=1))
 
 
-def nash_regret(cell: Cell, rows: Rows) -> Values:
+def nash_regret(cell: Cell, rows: Rows) -> RunValues:
     """Nash regret (Barman, Khan, Maiti and Sawarni 2023), mu* - (product over steps of E mu_{I_t})^(1/T), as a mean.
 
     Regret at checkpoints gives the mean of E mu_{I_t} over the steps between two of them, but for the error of a mean
@@ -79,7 +79,7 @@ def nash_regret(cell: Cell, rows: Rows) -> Values:
     return np.asarray(best - geometric * (1 + (earned / means - 1) @ weights))
 
 
-def nash_regret_most(cell: Cell, rows: Rows) -> Values:
+def nash_regret_most(cell: Cell, rows: Rows) -> RunValues:
     """An upper bound on Nash regret from final pulls: mu* - e^(mean over runs and steps of log mu_{I_t}), as a mean.
 
     log E mu >= E log mu at every step. Values of runs are as in `nash_regret`. Raises `ParameterError` likewise.
@@ -165,9 +165,6 @@ class RegretCell(Cell):
         check_curves(rows)
         if (rows["pulls"].sum(axis=1) != footer["columns"]["horizon"]).any():
             raise ValueError("its pulls do not add up to the horizon")
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return self.horizon * len(rows["t"])
 
 
 def check_pulls(pulls: Any, checkpoints: IntArray, arms: int) -> None:

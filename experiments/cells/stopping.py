@@ -12,10 +12,10 @@ from bandits.environments.streams import Stream
 from bandits.learner import Environment, Learner
 from bandits.policies.stopping_rules import MOST_SAMPLES, StoppingRule
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Schema, Values, column
+from experiments.cells.base import Cell, Quantity, Rows, RunValues, Schema, column
 
 
-def off_by_more(cell: Cell, rows: Rows) -> Values:
+def off_by_more(cell: Cell, rows: Rows) -> RunValues:
     """Whether the estimate of a stopping rule is off by more than accuracy x |mean|, or missing as the rule expired."""
     mean, accuracy = cell.columns["mean"], cell.columns["accuracy"]
     within = np.abs(rows["estimate"] - mean) <= accuracy * abs(mean)  # NaN is not
@@ -61,9 +61,6 @@ class StoppingCell(Cell):
     def check(rows: Rows, footer: Mapping[str, Any]) -> None:
         if (np.isnan(rows["estimate"]) != rows["expired"]).any():
             raise ValueError("its estimates must be missing exactly where the rule expired")
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return int(rows["samples"].sum())
 
     @classmethod
     def until(cls, horizons: str) -> str:

@@ -14,14 +14,14 @@ from bandits.learner import Environment, Learner
 from bandits.policies.batched_index import ZCDPKLUCB, PrivateDivergence
 from bandits.rare_runs import TRUE_SHARE, Tilts, tilts_for, weighted_runs
 from bandits.seeds import stream
-from experiments.cells.base import RECORDED, ROUNDING, Cell, Quantity, Rows, Schema, Values, check_finite, column
+from experiments.cells.base import RECORDED, ROUNDING, Cell, Quantity, Rows, RunValues, Schema, check_finite, column
 from experiments.cells.regret import RegretCell
 
 BLOCK = 1000  # weighted runs of a replication
 LONG = 10**9  # the horizon from which on no number of plain runs shows the mean of a policy that keeps its sums
 
 
-def effective(cell: Cell, rows: Rows) -> Values:
+def effective(cell: Cell, rows: Rows) -> RunValues:
     """Effective runs of each replication: the square of the sum of weight x regret over the sum of its squares."""
     return np.asarray(BLOCK * rows["regret"] ** 2 / rows["squares"])
 
@@ -91,9 +91,6 @@ class WeightedCell(Cell):
         possible = (regret >= 0) & (weight > 0) & (weight <= 1 / TRUE_SHARE + ROUNDING)
         if not (possible & (rows["squares"] >= regret**2 * (1 - ROUNDING))).all():
             raise ValueError("its weights are no likelihood ratios, or its mean square is below its squared mean")
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return self.horizon * BLOCK * len(rows["regret"])
 
     @classmethod
     def repeated(cls, runs: str) -> str:

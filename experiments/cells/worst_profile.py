@@ -15,20 +15,20 @@ from bandits.exact.worst_profiles import WorstProfile
 from bandits.learner import Environment, Learner
 from bandits.policies.full_information import RNMFTNL
 from bandits.seeds import stream
-from experiments.cells.base import Cell, Quantity, Rows, Values, check_finite
+from experiments.cells.base import Cell, Quantity, Rows, RunValues, check_finite
 
 
-def worst_regret(cell: Cell, rows: Rows) -> Values:
+def worst_regret(cell: Cell, rows: Rows) -> RunValues:
     """Expected regret on the worst profile that any of the searches found: one number."""
     return np.asarray(rows["worst_regret"].max(keepdims=True))
 
 
-def worst_ratio(cell: Cell, rows: Rows) -> Values:
+def worst_ratio(cell: Cell, rows: Rows) -> RunValues:
     """Regret x epsilon / log K on the worst profile found."""
     return np.asarray(worst_regret(cell, rows) * cell.columns["epsilon"] / math.log(cell.arms))
 
 
-def found_regret(cell: Cell, rows: Rows) -> Values:
+def found_regret(cell: Cell, rows: Rows) -> RunValues:
     """Expected regret on the worst profile that each search found."""
     return np.asarray(rows["worst_regret"])
 
@@ -87,9 +87,6 @@ class WorstProfileCell(Cell):
             for gaps, counts in zip(rows["gaps"], rows["counts"], strict=True)
         ]
         return {"worst_regret": np.array([instance.regret(profile, policy, self.horizon) for profile in profiles])}
-
-    def simulated_steps(self, rows: Rows) -> int:
-        return 0
 
     @classmethod
     def repeated(cls, runs: str) -> str:

@@ -12,7 +12,7 @@ from experiments.claims.files import Claim, claims
 from experiments.claims.judge import judge_claims
 from experiments.claims.results import CannotJudgeError, Results
 from experiments.claims.verdicts import ClaimVerdict, counts_in_words
-from experiments.config.command_line import exit_on_user_error, file_given, read_command_line
+from experiments.config.command_line import CommandLine, exit_on_user_error, file_given, read_command_line
 from experiments.errors import UserError, flag
 
 
@@ -58,27 +58,34 @@ def main() -> None:
     strict, accept = (flag(command.config, key) for key in ("strict", "accept"))
     if (strict or accept) and command.config_dirs:
         raise UserError("--config-dir: strict=true and accept=true are about the claims of this repository alone")
-    judged: list[ClaimVerdict] = []
-    problems: list[str] = []
-    for job in command.jobs:
-        results = Results(command.composer, overrides_of_cells(job))
-        every = claims(command.config_dirs)
-        picked = claims_named(every, command.value(job, "paper"), command.value(job, "id"))
-        verdicts = []
-        for claim, verdict in zip(picked, judge_claims(picked, results), strict=True):
-            verdicts.append(verdict)
-            if not (strict or accept):
-                print(verdict_as_text(verdict), flush=True)
-                if command.value(job, "id") is not None:
-                    print(decided_by(claim, results))
-        print(counts_in_words(verdicts))
-        judged += verdicts
-        if strict:
-            problems += written.outdated(written.read_verdicts(), written.forms_of(verdicts))
-        if accept:
-            written.write_verdicts(every, written.read_verdicts() | written.forms_of(verdicts))
+    of_jobs = [_judged_job(command, job, shown=not (strict or accept)) for job in command.jobs]
+    judged = [verdict for verdicts in of_jobs for verdict in verdicts]
+    before = written.read_verdicts() if strict or accept else {}
+    if accept:
+        written.write_verdicts(claims(command.config_dirs), before | written.forms_of(judged))
     if file is not None and judged:
         _write_csv(judged, file)
+    if strict:
+        _exit_if_outdated([line for job in of_jobs for line in written.outdated(before, written.forms_of(job))])
+
+
+def _judged_job(command: CommandLine, job: Sequence[str], shown: bool) -> list[ClaimVerdict]:
+    """Judge the claims of one job, and print how many of each verdict; each as it is judged if they are `shown`."""
+    results, name = Results(command.composer, overrides_of_cells(job)), command.value(job, "id")
+    picked = claims_named(claims(command.config_dirs), command.value(job, "paper"), name)
+    verdicts = []
+    for claim, verdict in zip(picked, judge_claims(picked, results), strict=True):
+        verdicts.append(verdict)
+        if shown:
+            print(verdict_as_text(verdict), flush=True)
+        if shown and name is not None:
+            print(decided_by(claim, results))
+    print(counts_in_words(verdicts))
+    return verdicts
+
+
+def _exit_if_outdated(problems: Sequence[str]) -> None:
+    """Print what is wrong with the written verdicts, with exit code 1 if anything is."""
     for problem in problems:
         print(f"{written.FILE}: {problem}")
     if problems:

@@ -24,8 +24,8 @@ from experiments.claims.verdicts import IN_FAVOUR, ClaimVerdict, Outcome
 from experiments.claims.written import read_verdicts
 from experiments.config.command_line import CommandLine, exit_on_user_error, read_command_line
 from experiments.config.folders import folder, require_unpublished
-from experiments.config.plan import MOST_SEED, Request, whole_in
-from experiments.errors import UserError, shown
+from experiments.config.request import MOST_SEED, Request
+from experiments.errors import UserError, number_above_0, whole_in
 from experiments.progress import readable_duration
 from experiments.simulate import look_up
 from experiments.simulate.complete import runner_in
@@ -51,8 +51,9 @@ def _again(command: CommandLine, job: Sequence[str]) -> bool:
     claim = _claim(command, job)
     overrides = overrides_of_cells(job, ["seed", "seconds"])
     before = Results(command.composer, overrides, read_verdicts())
-    seed = whole_in({"seed": command.value(job, "seed")}, "seed", 0, MOST_SEED)
-    seconds = _seconds(command, job)
+    given = {key: command.value(job, key) for key in ("seed", "seconds")}
+    seed = whole_in(given, "seed", 0, MOST_SEED)
+    seconds = math.inf if given["seconds"] is None else number_above_0(given, "seconds")
     began = time.perf_counter()
     try:
         decisive = claim.cells(before)
@@ -90,15 +91,6 @@ def _claim(command: CommandLine, job: Sequence[str]) -> Claim:
     if len(picked) > 1:
         raise UserError(f"id={name}: several papers have this claim: {', '.join(claim.paper for claim in picked)}")
     return picked[0]
-
-
-def _seconds(command: CommandLine, job: Sequence[str]) -> float:
-    value = command.value(job, "seconds")
-    if value is None:
-        return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise UserError(f"seconds: must be a number above 0, or null, got {shown(value)}")
-    return float(value)
 
 
 def _fewer(cells: Cells, seconds: float) -> Cells:

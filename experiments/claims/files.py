@@ -85,7 +85,7 @@ class Claim:
     def cells(self, results: Results) -> Cells:
         """The stored cells that its forms are about, with the weighted runs that means rest on.
 
-        None if it is computed or audited. Raises `CannotJudgeError` if some are not stored.
+        Empty if it is computed or audited. Raises `CannotJudgeError` if some are not stored.
         """
         cells = Cells.of(form.cells(results) for form in self.forms.values())
         return Cells([*cells, *(cell.weighted for cell in cells if cell.weighted is not None)])

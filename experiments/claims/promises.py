@@ -12,7 +12,7 @@ from bandits.parameters import require
 from experiments import intervals
 from experiments.audit.rows import NO_VERDICT, AuditRow
 from experiments.audit.table import picked
-from experiments.cells import QUANTITIES, Values
+from experiments.cells import QUANTITIES, RunValues
 from experiments.claims.checks import ROUNDING
 from experiments.claims.forms import Filtered, Form, limits
 from experiments.claims.power import counted, in_turn, possible_of, scaled
@@ -276,7 +276,7 @@ class Exceedance(Frequency):
         return Setting(where, intervals.share(values > limit, error), *allowed, possible, unseen, slack)
 
     @staticmethod
-    def _slack(values: Values, limit: float, unseen: Range) -> float:
+    def _slack(values: RunValues, limit: float, unseen: Range) -> float:
         """The factor by which the bound would have to be smaller, or larger, for the setting to fail."""
         ordered, runs = np.sort(values)[::-1], len(values)
         if unseen.high < 1:  # one run more than this share lies above all below the value of that run

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from bandits import ParameterError
 from experiments.audit.rows import AuditRow
 from experiments.audit.table import ROWS, stored_audits
-from experiments.cells import Cell, Values
+from experiments.cells import Cell, RunValues
 from experiments.cells.weighted import plain_runs_suffice, weighted_of
 from experiments.claims.verdicts import FormVerdict
 from experiments.config.compose import Composer
@@ -31,14 +31,14 @@ class CannotJudgeError(Exception):
     """The stored results are not enough to judge a claim; the message says what to do."""
 
 
-def values_of(stored: Stored, quantity: str) -> Values:
+def values_of(stored: Stored, quantity: str) -> RunValues:
     """The `quantity` of each replication. Raises `CannotJudgeError` for a single run, which has no interval."""
     if stored.cell.repeatable and stored.replications < 2:
         raise CannotJudgeError("a single run has no interval; store more replications")
     return stored.measure(quantity)
 
 
-def values_for_mean(stored: Stored, quantity: str) -> Values:
+def values_for_mean(stored: Stored, quantity: str) -> RunValues:
     """As `values_of`, where the mean is judged: those of weighted runs if rare runs carry it.
 
     Raises `CannotJudgeError` also if no plain run shows the mean and no weighted runs are stored.

@@ -62,31 +62,43 @@ class FormVerdict:
         """Holds if all settings pass, fails if one fails, undecided otherwise; only settings in `COUNTED` count."""
         standings = Counter(setting.result for setting in settings)
         counted = [setting for setting in settings if setting.result in COUNTED]
-        if not counted and standings[SettingOutcome.SAME]:
+        vacuous = [setting for setting in settings if setting.result is SettingOutcome.VACUOUS]
+        if counted:
+            outcome, summary = _counted(standings)
+            worst = min(counted, key=lambda setting: setting.severity)
+            text = f"{measures}: {worst}: {summary}{_beside(standings, BESIDE)}"
+            place = "worst" if outcome is Outcome.FAILS else "closest"
+            return cls(outcome, _with_place(text, place, worst, len(settings)), settings, power_of(counted))
+        if standings[SettingOutcome.SAME]:
             text = f"in {_settings(standings[SettingOutcome.SAME])} all runs that are compared come to one number"
             return cls(Outcome.VACUOUS, text + _beside(standings, BESIDE[:2]), settings)
-        if not counted:
-            vacuous = [setting for setting in settings if setting.result is SettingOutcome.VACUOUS]
-            if not vacuous:
-                return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
-            nearest = min(vacuous, key=lambda setting: setting.reach)
-            low, high = nearest.possible
-            text = f"{measures}: {nearest}, while only {low:.4g} to {high:.4g} is possible: no result could have failed"
-            text += f" in any of {_settings(len(vacuous))}{_beside(standings, [SettingOutcome.NOT_COVERED])}"
-            return cls(Outcome.VACUOUS, _with_place(text, "closest", nearest, len(settings)), settings)
-        worst = min(counted, key=lambda setting: setting.severity)
-        total = _settings(len(counted))
-        if standings[SettingOutcome.FAILS]:
-            outcome, summary = Outcome.FAILS, f"fails in {standings[SettingOutcome.FAILS]} of {total}"
-            summary += f", passes in {standings[SettingOutcome.PASSES]}" if standings[SettingOutcome.PASSES] else ""
-            summary += f", open in {standings[SettingOutcome.OPEN]}" if standings[SettingOutcome.OPEN] else ""
-        elif standings[SettingOutcome.OPEN]:
-            outcome, summary = Outcome.UNDECIDED, f"open in {standings[SettingOutcome.OPEN]} of {total}, fails in none"
-        else:
-            outcome, summary = Outcome.HOLDS, f"passes in {'all ' if len(counted) > 1 else ''}{total}"
-        text = f"{measures}: {worst}: {summary}{_beside(standings, BESIDE)}"
-        place = "worst" if outcome is Outcome.FAILS else "closest"
-        return cls(outcome, _with_place(text, place, worst, len(settings)), settings, power_of(counted))
+        if vacuous:
+            return cls(Outcome.VACUOUS, _vacuous(vacuous, standings, measures), settings)
+        return cls(Outcome.CANNOT_BE_JUDGED, "the theorem covers none of the settings", settings)
+
+
+def _counted(standings: Counter[SettingOutcome]) -> tuple[Outcome, str]:
+    """The outcome of a form, and in how many of the settings that count it fails, passes or is open."""
+    passes, fails, still_open = (
+        standings[result] for result in (SettingOutcome.PASSES, SettingOutcome.FAILS, SettingOutcome.OPEN)
+    )
+    total = _settings(passes + fails + still_open)
+    if fails:
+        others = f", passes in {passes}" if passes else ""
+        others += f", open in {still_open}" if still_open else ""
+        return Outcome.FAILS, f"fails in {fails} of {total}{others}"
+    if still_open:
+        return Outcome.UNDECIDED, f"open in {still_open} of {total}, fails in none"
+    return Outcome.HOLDS, f"passes in {'all ' if passes > 1 else ''}{total}"
+
+
+def _vacuous(vacuous: Sequence[Setting], standings: Counter[SettingOutcome], measures: str) -> str:
+    """That no result could have failed, with the numbers of the setting that comes closest."""
+    nearest = min(vacuous, key=lambda setting: setting.reach)
+    low, high = nearest.possible
+    text = f"{measures}: {nearest}, while only {low:.4g} to {high:.4g} is possible: no result could have failed"
+    text += f" in any of {_settings(len(vacuous))}{_beside(standings, [SettingOutcome.NOT_COVERED])}"
+    return _with_place(text, "closest", nearest, standings.total())
 
 
 def _with_place(text: str, which: str, setting: Setting, number: int) -> str:

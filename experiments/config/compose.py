@@ -199,16 +199,16 @@ class Composer:
         A key that is not known is allowed if some value refers to it, as in ${arms}.
         """
         keys = composed.keys
-        own = [str(key) for name in ("config", self.config_name) for key in self._files.content(name)]
-        own_keys = {*own, *GROUPS} - {"hydra", "experiment"}
+        listed = [str(key) for name in ("config", self.config_name) for key in self._files.content(name)]
+        known_keys = {*listed, *GROUPS} - {"hydra", "experiment"}
         if "experiment" in keys:
             raise UserError(
                 f"{file}: the line `# @package _global_` is missing at its beginning, so nothing of it is read"
             )
-        read = {*own_keys, *_references(keys)}
+        read = {*known_keys, *_references(keys)}
         for key in map(str, keys):
             if key not in read:
-                raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, own_keys)}")
+                raise UserError(f"{file}: {key}: unknown key, to which nothing refers; {nearest(key, known_keys)}")
         for part in ("budget", "runner"):
             node = self.node(part, composed.choices[part])
             for key in map(str, keys[part]):
@@ -224,13 +224,16 @@ class Composer:
         """
         keys = {key: node for key, node in composed.keys.items() if key not in NOT_OF_A_CELL}
         for group, choice in choices.items():
-            file_node, now = self.node(group, composed.choices[group]), keys[group]
-            set_there = {key: node for key, node in now.items() if file_node.get(key, _MISSING) != node}
-            keys[group] = merged_keys(self.node(group, choice), set_there)
+            keys[group] = merged_keys(self.node(group, choice), self.changed_keys(composed, group))
         for key, value in composed.given.items():
             if key.partition(".")[0] in choices and key not in choices:
                 keys = with_value(keys, key, value)
         return Composed(keys, {**composed.choices, **choices}, composed.given)
+
+    def changed_keys(self, composed: Composed, group: str) -> Keys:
+        """The keys of a group that an experiment or the shell sets otherwise than the file of the choice does."""
+        in_file = self.node(group, composed.choices[group])
+        return {key: value for key, value in composed.keys[group].items() if in_file.get(key, _MISSING) != value}
 
     def node(self, group: str, choice: str) -> Keys:
         """The keys of one choice of a group, as in its file. Raises `UserError` if there is no such choice."""

@@ -121,9 +121,9 @@ def search_path(words: Iterable[str]) -> list[str]:
 
 def without(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
     """The overrides that set none of the `keys`, nor a part of them as runner.workers is of runner."""
-    own = (text.partition("=")[0].lstrip("+") for text in overrides)
+    named = (text.partition("=")[0].lstrip("+") for text in overrides)
     return [
-        text for text, key in zip(overrides, own, strict=True) if not {key, key.partition(".")[0]}.intersection(keys)
+        text for text, key in zip(overrides, named, strict=True) if not {key, key.partition(".")[0]}.intersection(keys)
     ]
 
 

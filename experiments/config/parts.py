@@ -17,15 +17,12 @@ from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.learner import Environment, Learner
 from experiments.cells import TABLES
-from experiments.cells.base import parts_of
+from experiments.cells.base import NO_PARAMETERS, parts_of
 from experiments.errors import UserError, is_number, shown
 from experiments.own_code.built_in import require_own_name
 from experiments.own_code.user_code import in_words, is_built_in, is_own
 
-COLUMNS = {  # of tables beside parameters
-    *("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon", "record", "random_seed", "key", "code"),
-    *(name for schema in TABLES.values() for name in schema.columns),
-}
+TAKEN = NO_PARAMETERS.union(*(schema.columns for schema in TABLES.values()))  # by columns of tables
 SHARED = {"policy": {"epsilon", "delta"}, "instance": {"arms"}}  # parameters that these columns are made of
 
 
@@ -73,7 +70,7 @@ def require_profile(set_keys: Mapping[str, Any], instance: Environment) -> None:
 def _require_own_columns(part: Any, group: str, file: Path) -> None:
     """Raise `UserError` for a field with the name of a column of tables."""
     for item in dataclasses.fields(part):
-        if item.name in COLUMNS - SHARED[group]:
+        if item.name in TAKEN - SHARED[group]:
             problem = "is a column of every table; rename the parameter"
             raise UserError(f"{file}: {group}.{item.name}: {problem}")
 

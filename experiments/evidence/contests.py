@@ -1,4 +1,4 @@
-"""Which policy to recommend: one rule for the atlas, the explorer and maps of winners.
+"""Which policy to recommend, by one rule everywhere.
 
 On an instance a policy takes part with at least `FEWEST` runs, if its start phase is over. It *beats* another if its
 mean is smaller, or that of the other is in doubt (`experiments.evidence.means`), and the intervals of an upper quantile

@@ -42,21 +42,12 @@ class Mean:
     ----------
     interval: the estimate with its ends; approximate unless the method is exact.
     method: what it rests on.
-    doubt: why the mean is not to be trusted, in words; empty if it is.
-    top_share: the share of the sum that the largest 1 % of the stored runs hold; NaN for other methods.
-    effective: effective weighted runs; NaN for other methods.
+    doubt: why the mean is not to be trusted, in words; empty if it may be shown without a warning, compared or judged.
     """
 
     interval: Interval
     method: Method
     doubt: str = ""
-    top_share: float = math.nan
-    effective: float = math.nan
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the mean may be shown without a warning, compared or judged."""
-        return not self.doubt
 
 
 def top_share(values: FloatArray) -> float:
@@ -71,8 +62,8 @@ def top_share(values: FloatArray) -> float:
     return float(np.sort(values)[-math.ceil(runs * TOP) :].sum()) / total
 
 
-def weighted_runs_of(stored: Stored, quantity: str | None = None) -> Stored | None:
-    """The weighted runs on which the mean of a `quantity` rests, by default of the headline; None for plain runs."""
+def weighted_runs_of(stored: Stored, quantity: str | None) -> Stored | None:
+    """The weighted runs on which the mean of a `quantity` rests, of the headline if it is None; None for plain runs."""
     if quantity not in (None, WeightedCell.headline):
         return None
     return stored if isinstance(stored.cell, WeightedCell) else stored.weighted
@@ -103,11 +94,10 @@ def mean_of(stored: Stored, error: float, quantity: str | None = None) -> Mean:
     if weighted is not None:
         effective = effective_runs(weighted)
         doubt = f"its weighted runs are worth {effective:.0f} only" if effective < FEWEST else ""
-        return Mean(mean_interval(values, error), Method.WEIGHTED, doubt, effective=effective)
+        return Mean(mean_interval(values, error), Method.WEIGHTED, doubt)
     if stored.exact:
         return Mean(exactly(float(values[0])), Method.EXACT)
-    share = top_share(values)
-    return Mean(mean_interval(values, error), Method.PLAIN, _doubt(stored, share), share)
+    return Mean(mean_interval(values, error), Method.PLAIN, _doubt(stored, top_share(values)))
 
 
 def _doubt(stored: Stored, share: float) -> str:

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from bandits.arrays import IntArray
 from experiments.cells import KINDS, TABLES
+from experiments.cells.base import CELL_KEY, CODE, COLUMNS, REPLICATIONS
 from experiments.config.compose import Composer
 from experiments.config.folders import RESULTS, RUNS, as_folder
 from experiments.config.plan import Plan, plan
 from experiments.errors import UserError, list_of_texts, nearest
-from experiments.store import CODE, Store, places_of_plan
+from experiments.store import Store, places_of_plan
 from experiments.store.place import Copy, Place, columns_of, filtered, require_stored, trusted_footer, trusted_in_turn
 from experiments.store.stored import Replications, matches
 
 SHORT = {"arms": np.int32}  # columns of cells whose numbers stay far below 2**31
-CELL = ("instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")
-KEY = "cell"  # column with the key of the cell, only where it is asked for
 
 
 class Wanted(NamedTuple):
@@ -121,10 +120,14 @@ def load_cells(
     Otherwise as `load`, whose rows it is joined with by the column cell.
     """
     wanted = _wanted(experiment, overrides, results_dir, config_dirs)
-    copies = filtered(wanted.cells, filters, {*CELL, *columns_of(wanted.cells)})
-    columns = list(dict.fromkeys([KEY, *CELL, "replications", *columns_of(copies)]))
+    copies = filtered(wanted.cells, filters, {*COLUMNS, *columns_of(wanted.cells)})
+    columns = list(dict.fromkeys([CELL_KEY, *COLUMNS, REPLICATIONS, *columns_of(copies)]))
     rows = [
-        {**copy.columns, KEY: copy.place.key, "replications": wanted.replications.get(copy.place, copy.replications)}
+        {
+            **copy.columns,
+            CELL_KEY: copy.place.key,
+            REPLICATIONS: wanted.replications.get(copy.place, copy.replications),
+        }
         for copy in copies
     ]
     return pd.DataFrame({name: [_plain(row.get(name)) for row in rows] for name in columns})
@@ -147,7 +150,7 @@ def rows_of_plans(plans: Iterable[Plan]) -> pd.DataFrame:
 
 def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence[str] | None) -> pd.DataFrame:
     """A table of the `wanted` cells."""
-    rows, of_rows = Rows(table, wanted, filters), TABLES[table].columns
+    rows, of_rows = TableRows(table, wanted, filters), TABLES[table].columns
     for name in columns or ():
         if name not in rows.names:
             raise UserError(f"columns={name}: unknown column; {nearest(name, rows.names)}")
@@ -155,11 +158,11 @@ def _load(table: str, wanted: Wanted, filters: dict[str, Any], columns: Sequence
     for cell, of_cell in rows:
         growing.add(cell, of_cell)
     pa.default_memory_pool().release_unused()  # for the columns that are still to be made
-    every = dict.fromkeys([*CELL, *of_rows, *growing.of_cells])
-    return growing.finish(columns or [name for name in every if name != KEY])
+    every = dict.fromkeys([*COLUMNS, *of_rows, *growing.of_cells])
+    return growing.finish(columns or [name for name in every if name != CELL_KEY])
 
 
-class Rows:
+class TableRows:
     """The rows of a table, cell by cell: the columns of the cell, and the rows that pass the filters, by column.
 
     Raises `UserError` as `load` does; for a value that no row has only at the end.
@@ -175,8 +178,8 @@ class Rows:
         recorded = [copy for copy in wanted.cells if table in KINDS[copy.columns["record"]].tables]
         if wanted.cells and not recorded:
             raise UserError(f"none of the {len(wanted.cells)} cells records {columns[-1]}")
-        parameters = {*CELL, *columns, "record", *columns_of(recorded)}
-        self.names = {KEY, *parameters}
+        parameters = {*COLUMNS, *columns, "record", *columns_of(recorded)}
+        self.names = {CELL_KEY, *parameters}
         self.cells = filtered(recorded, self._of_cells, parameters)
         if CODE not in filters:
             _require_one_code(self.cells)
@@ -187,7 +190,7 @@ class Rows:
         for place, contents in trusted_in_turn(copy.place for copy in self.cells):
             wanted = contents.first(self._replications.get(place))
             rows = once.rows(wanted, self._schema.rows(wanted.rows))
-            yield {**wanted.footer["columns"], KEY: place.key}, _kept(rows, self._of_rows, seen)
+            yield {**wanted.footer["columns"], CELL_KEY: place.key}, _kept(rows, self._of_rows, seen)
         for name, value in self._of_rows.items():
             require_stored(name, value, seen[name])
 

@@ -4,13 +4,14 @@ import resource
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from experiments.cells.base import CODE
 from experiments.config.folders import RUNS
 from experiments.config.overrides import without
 from experiments.config.plan import Plan, merge
 from experiments.intervals import ROUNDING, mean
 from experiments.simulate import CellJob
 from experiments.simulate.complete import by_store, jobs_of_plans, why_again
-from experiments.store import CODE, Store, stored_cells
+from experiments.store import Store, stored_cells
 from experiments.store.stored import Cells, Stored
 from experiments.text_table import text_table
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bandits.seeds import entropy
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.errors import FailedRunsError
 from experiments.own_code.own_source import now
 from experiments.simulate.block import Failure

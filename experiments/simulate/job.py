@@ -9,9 +9,10 @@ import numpy as np
 
 from bandits.seeds import entropy
 from experiments.cells import Cell
-from experiments.config.plan import Request
+from experiments.cells.base import CODE
+from experiments.config.request import Request
 from experiments.simulate.block import Task
-from experiments.store import CODE, Store
+from experiments.store import Store
 from experiments.store.results_file import DamagedFileError
 from experiments.store.stored import Replications, Stored
 

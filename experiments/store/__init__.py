@@ -11,7 +11,8 @@ import numpy as np
 from experiments.cells import Cell
 from experiments.cells.weighted import weighted_of
 from experiments.config.folders import folder
-from experiments.config.plan import Plan, Request
+from experiments.config.plan import Plan
+from experiments.config.request import Request
 from experiments.errors import UserError
 from experiments.own_code import own_source
 from experiments.store.locks import alone
@@ -34,8 +35,6 @@ from experiments.store.place import (
 from experiments.store.results_file import DamagedFileError, set_aside, unused, write_file
 from experiments.store.stored import Cells, Replications, Stored, agree
 from experiments.store.whole_files import put
-
-CODE = "code"  # column of cells with classes from outside this repository: a digest of their source
 
 
 class NotStoredError(UserError):
@@ -144,11 +143,6 @@ class Store:
             if all(copy.replications < stored.replications for copy in earlier):
                 write_file(path, stored)
 
-    def replications(self, cell: Cell) -> int:
-        """How many replications of a cell are stored in `root` now; damaged ones do not count."""
-        copies = sound(places_of_cell(self.root, name_of(cell), cell.record))
-        return max((copy.replications for copy in copies), default=0)
-
     def adopt(self, place: Place) -> None:
         """Copy a cell of another folder into `root`, unless as many replications are stored here already.
 
@@ -219,9 +213,9 @@ def places_of_cell(folder: Path, name: str, record: str) -> list[Place]:
 
     A pack that cannot be read is included, as it may contain the cell.
     """
-    own = Place(folder / f"{name}.parquet", name)
-    in_pack = Place(own.file.with_name(file_of(record)), name)
-    return [place for place in (own, in_pack) if place.exists()]
+    alone = Place(folder / f"{name}.parquet", name)
+    in_pack = Place(alone.file.with_name(file_of(record)), name)
+    return [place for place in (alone, in_pack) if place.exists()]
 
 
 def sound(places: Iterable[Place], tidy: bool = False) -> list[Replications]:

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.cells import KINDS
+from experiments.cells.base import COLUMNS
 from experiments.store.results_file import (
     CHECKSUM,
     FORMAT,
@@ -54,7 +55,7 @@ ROWS = 2**16  # in a row group of several cells, at most: they are read together
 OPEN = 64  # packs that a process keeps open: all of this repository, 90 MB
 KEPT = 8  # row groups that were read last are kept, as neighbours are often read together
 SETTLED = 2_000_000_000  # nanoseconds: a newer file may still change without a change of its modification time
-FIRST = ("key", "record", "instance", "arms", "policy", "epsilon", "delta", "scope", "horizon")  # columns of a pack
+FIRST = ("key", "record", *COLUMNS)  # columns of a pack
 
 
 def file_of(record: str) -> str:
@@ -146,9 +147,9 @@ def _values_of(footers: Sequence[Mapping[str, Any]]) -> pa.Table:
     Lists are texts, as in `experiments.load`; so are all values of a column that has texts, or very large numbers. A
     parameter that no cell has a value of is left out: its type would be a guess.
     """
-    own = schema_of(kind_of_footer(footers[0])).names
+    of_rows = schema_of(kind_of_footer(footers[0])).names
     cells = [{"key": footer["key"], **footer["columns"]} for footer in footers]
-    others = sorted({name for cell in cells for name, value in cell.items() if value is not None} - {*FIRST, *own})
+    others = sorted({name for cell in cells for name, value in cell.items() if value is not None} - {*FIRST, *of_rows})
     return pa.table({name: _array([cell.get(name) for cell in cells]) for name in (*FIRST, *others)})
 
 

@@ -252,8 +252,8 @@ def look(folders: Sequence[Path], wanted: Mapping[str, tuple[str, int]] | None =
     return Copies(sorted(chosen.values(), key=lambda copy: order_of(copy.footer)), missed)
 
 
-def copies_in(file: Path, wanted: Iterable[str] | None = None) -> Iterator[Copy]:
-    """The copies in a results file or pack, or those of the `wanted` names. Raises `DamagedFileError`."""
+def copies_in(file: Path, wanted: Iterable[str] | None) -> Iterator[Copy]:
+    """The copies in a results file or pack, or those of the `wanted` names if given. Raises `DamagedFileError`."""
     group = file.parent.name
     if not is_pack(file.name):
         yield Copy(Place(file, f"{group}/{file.stem}"), read_footer(file))
@@ -265,9 +265,9 @@ def copies_in(file: Path, wanted: Iterable[str] | None = None) -> Iterator[Copy]
 
 def _files_of(folder: Path, wanted: Mapping[str, tuple[str, int]]) -> list[Path]:
     """The files of a folder that may have one of the cells: their own, then packs."""
-    own = [folder / f"{name}.parquet" for name in wanted]
+    alone = [folder / f"{name}.parquet" for name in wanted]
     packs = {folder / name.partition("/")[0] / file_of(record): None for name, (record, _) in wanted.items()}
-    return [file for file in (*own, *packs) if file.exists()]
+    return [file for file in (*alone, *packs) if file.exists()]
 
 
 def _may_have(file: Path, lacked: Mapping[str, str] | None, chosen: Mapping[str, Copy]) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
 from bandits.environments.bandit import Instance
-from experiments.cells import KINDS, QUANTITIES, Cell, Rows, Values
+from experiments.cells import KINDS, QUANTITIES, Cell, Rows, RunValues
 from experiments.errors import nearest
 
 
@@ -134,12 +134,7 @@ class Stored(Replications):
             return None
         return cell.horizon * float(np.mean(cell.instance.gaps))
 
-    @property
-    def unit(self) -> str:
-        """The unit of the horizon."""
-        return self.cell.unit
-
-    def measure(self, quantity: str) -> Values:
+    def measure(self, quantity: str) -> RunValues:
         """The `quantity` of each replication. Raises `ParameterError` if it is not recorded."""
         require_quantity(quantity, "value")
         if quantity not in self.cell.quantities:
@@ -248,7 +243,7 @@ WORDS = {
 }  # in addition to the columns of a cell
 
 
-Key = TypeVar("Key", bound=Hashable)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class Cells(Sequence[Stored]):
@@ -308,9 +303,9 @@ class Cells(Sequence[Stored]):
         """The cells whose columns meet all conditions: column=value, column=[values], or column={"without": values}."""
         return self.only(lambda stored: meets(stored.columns, conditions))
 
-    def grouped(self, key: Callable[[Stored], Key]) -> dict[Key, Self]:
+    def grouped(self, key: Callable[[Stored], _Key]) -> dict[_Key, Self]:
         """The cells grouped by `key`, groups in the order in which their keys first occur."""
-        groups: dict[Key, list[Stored]] = {}
+        groups: dict[_Key, list[Stored]] = {}
         for stored in self:
             groups.setdefault(key(stored), []).append(stored)
         return {value: type(self)(cells) for value, cells in groups.items()}
@@ -319,7 +314,7 @@ class Cells(Sequence[Stored]):
         """The cells grouped by their values in these columns, None for a cell without the column."""
         return self.grouped(lambda stored: tuple(stored.columns.get(name) for name in columns))
 
-    def measure(self, quantity: str) -> list[Values]:
+    def measure(self, quantity: str) -> list[RunValues]:
         """The `quantity` of each replication, for each cell. Raises `ParameterError` if a cell does not record it."""
         return [stored.measure(quantity) for stored in self]
 

@@ -50,12 +50,13 @@ from typing import Any, NamedTuple
 
 from hydra.core.override_parser.types import Override
 
+from experiments.cells.base import CODE
 from experiments.config.build import convert
 from experiments.config.command_line import Parser
 from experiments.config.folders import RESULTS, RUNS
 from experiments.config.overrides import parsed
 from experiments.errors import UserError, nearest
-from experiments.store import CODE, Store
+from experiments.store import Store
 from experiments.store.locks import Locks
 from experiments.store.place import Copy, Place, columns_of, files_in, filtered, look
 from experiments.text_table import text_table

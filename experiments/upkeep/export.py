@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from experiments.cells import TABLES
+from experiments.cells.base import COLUMNS
 from experiments.errors import UserError
-from experiments.library.frames import CELL, Rows, Wanted
+from experiments.library.frames import TableRows, Wanted
 from experiments.store.place import Copy, columns_of
 from experiments.store.whole_files import put
 
@@ -23,8 +24,8 @@ def csv(cells: list[Copy], table: str, filters: dict[str, Any]) -> Iterator[str]
 
     Numbers are written with all their digits. A ' is put before a text that a spreadsheet would take for a formula.
     """
-    rows = Rows(table, Wanted(cells, {}), filters)
-    columns = list(dict.fromkeys([*CELL, *TABLES[table].columns, *sorted(columns_of(rows.cells))]))
+    rows = TableRows(table, Wanted(cells, {}), filters)
+    columns = list(dict.fromkeys([*COLUMNS, *TABLES[table].columns, *sorted(columns_of(rows.cells))]))
     yield pd.DataFrame(columns=columns).to_csv(index=False)
     for cell, of_cell in rows:
         plain = {name: _plain(value) for name, value in cell.items() if name not in of_cell}
@@ -73,7 +74,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 def _described(copy: Copy) -> dict[str, Any]:
     """The metadata of one cell."""
     cell = copy.columns
-    parameters = ", ".join(f"{name} = {value}" for name, value in sorted(cell.items()) if name not in CELL)
+    parameters = ", ".join(f"{name} = {value}" for name, value in sorted(cell.items()) if name not in COLUMNS)
     return {
         "name": f"{cell['policy']} on {cell['instance']}",
         "description": (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from scripts.ask.shown import Shown
 
-State = Literal["running", "answered", "stopped", "wrong"]
+_State = Literal["running", "answered", "stopped", "wrong"]
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Inquiry:
     """
 
     words: dict[str, str]
-    state: State = "running"
+    state: _State = "running"
     line: str = "Starting"
     shown: Shown | None = None
     pictures: list[str] = field(default_factory=list)

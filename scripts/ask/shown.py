@@ -139,10 +139,10 @@ def _curves(answer: Answer) -> Iterator[Drawing]:
             yield _drawing("How often the best option gets most users", label, "share of runs", power, "linear", names)
 
 
-Points = tuple[str, np.ndarray, np.ndarray]
+_Points = tuple[str, np.ndarray, np.ndarray]
 
 
-def _by_policy(points: Sequence[tuple[float, Row, float]]) -> list[Points]:
+def _by_policy(points: Sequence[tuple[float, Row, float]]) -> list[_Points]:
     """Curves of the policies that stand at most places, at least two: at most four."""
     by: dict[str, list[tuple[float, float]]] = {}
     for x, row, y in points:
@@ -155,7 +155,7 @@ def _drawing(
     title: str,
     x: str,
     y: str,
-    curves: Sequence[Points],
+    curves: Sequence[_Points],
     scale: Scale,
     names: Sequence[str],
     spread: np.ndarray | None = None,

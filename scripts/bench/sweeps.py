@@ -17,7 +17,8 @@ from statistics import median
 
 from experiments.config.command_line import exit_on_user_error, help_alone
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, merge, plan
+from experiments.config.plan import merge, plan
+from experiments.config.request import Request
 from experiments.simulate import look_up, run_jobs, simulate_block
 from experiments.store import Store
 from experiments.upkeep.packing import pack

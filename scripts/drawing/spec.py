@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bandits import Guarantee, ParameterError, Scope
-from experiments.cells import Values
+from experiments.cells import RunValues
 from experiments.config import build
 from experiments.errors import UserError, nearest
 from experiments.evidence.theorems import imported, value_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 SpecType = TypeVar("SpecType", bound="DataclassInstance")
-Conditions = Mapping[str, Any]  # a panel: its title, and the values of columns that select its cells
+PanelConditions = Mapping[str, Any]  # a panel: its title, and the values of columns that select its cells
 PRIVATE = tuple(str(scope) for scope in Scope if scope is not Scope.NONE)
 SCALES = ("linear", "log")
 OWN = ("title", "promise")  # keys of a panel that are not columns
@@ -71,7 +71,7 @@ def require_words(key: str, words: Any, allowed: Collection[str]) -> None:
             raise UserError(f"figure.{key}: {word} is unknown; {nearest(str(word), allowed)}")
 
 
-def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Cells) -> None:
+def require_columns(panels: Sequence[PanelConditions], more: Iterable[str], cells: Cells) -> None:
     """Raise `UserError` if a condition of a panel, or a name in `more`, is not a column of any of the `cells`."""
     columns = cells.columns
     for key, names in (("panels", [name for panel in panels for name in panel if name not in OWN]), ("curves", more)):
@@ -80,7 +80,7 @@ def require_columns(panels: Sequence[Conditions], more: Iterable[str], cells: Ce
                 raise UserError(f"figure.{key}: no column {name}; {nearest(name, columns)}")
 
 
-def shown_in_panel(panel: Conditions, cells: Cells) -> Cells:
+def shown_in_panel(panel: PanelConditions, cells: Cells) -> Cells:
     """The cells that meet the conditions of a panel.
 
     A policy that lacks a parameter meets every condition on it; for example, a policy without privacy meets conditions
@@ -97,7 +97,7 @@ def shown_in_panel(panel: Conditions, cells: Cells) -> Cells:
     return cells.only(passes)
 
 
-def repeated(panel: Conditions, cells: Cells) -> Cells:
+def repeated(panel: PanelConditions, cells: Cells) -> Cells:
     """The simulated cells of a panel, without exact ones. Raises `UserError` if there are none."""
     inside = shown_in_panel(panel, cells).only(lambda stored: stored.cell.repeatable)
     if not inside:
@@ -133,7 +133,7 @@ class Promise:
         return not guarantee.private or guarantee.implies(self.at(guarantee.epsilon))
 
 
-def measured(cells: Cells, quantity: str) -> list[Values]:
+def measured(cells: Cells, quantity: str) -> list[RunValues]:
     """The `quantity` of each replication of each cell. Raises `UserError` if a cell does not record it."""
     try:
         return cells.measure(quantity)

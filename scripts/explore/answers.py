@@ -17,7 +17,7 @@ from scripts.explore.about import About
 from scripts.explore.promises import TRUSTS, deltas_of, least_epsilons
 from scripts.explore.summaries import Summary
 
-Cell = tuple[About, Summary]
+CellSummary = tuple[About, Summary]
 DIGITS = 2  # of a risk
 
 
@@ -37,7 +37,9 @@ class Numbered:
         return self._places[key]
 
 
-def all_answers(cells: Sequence[Cell], labels: Mapping[str, str], again: Iterable[Sequence[int]]) -> dict[str, Any]:
+def all_answers(
+    cells: Sequence[CellSummary], labels: Mapping[str, str], again: Iterable[Sequence[int]]
+) -> dict[str, Any]:
     """All answers as JSON; see `Answers` in types.js.
 
     Parameters
@@ -68,7 +70,7 @@ def _by_column(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 class _Book:
     """Contests and answers so far, each once."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[CellSummary]
     labels: Mapping[str, str]
     contests: Numbered = field(default_factory=Numbered)
     answers: Numbered = field(default_factory=Numbered)

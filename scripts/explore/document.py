@@ -39,7 +39,7 @@ class Blocks:
 
 
 @dataclass
-class Words:
+class _Words:
     """Values that occur many times: each once, and the place of the value of each cell."""
 
     values: list[Any] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Words:
         self.codes.append(place)
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> "Words":
+    def of(cls, values: Iterable[Any]) -> "_Words":
         made = cls()
         for value in values:
             made.add(value)
@@ -149,10 +149,10 @@ def _cells(
     names = dict.fromkeys(name for about in abouts for name in about.columns if name not in ("policy", "record"))
     return {
         "count": len(abouts),
-        "facts": {name: Words.of(map(fact, abouts)).as_json for name, fact in take.items()},
-        "columns": {name: Words.of(about.columns.get(name) for about in abouts).as_json for name in names},
+        "facts": {name: _Words.of(map(fact, abouts)).as_json for name, fact in take.items()},
+        "columns": {name: _Words.of(about.columns.get(name) for about in abouts).as_json for name in names},
         "words": {
-            word: Words.of(plain(values.get(about.key)) for about in abouts).as_json
+            word: _Words.of(plain(values.get(about.key)) for about in abouts).as_json
             for word, values in of_words.items()
         },
         "of_instances": sorted({name for about in abouts for name in about.of_instance}),
@@ -160,8 +160,8 @@ def _cells(
         "runs": [numbers.replications for numbers in summaries],
         "exact": [int(about.exact) for about in abouts],
         "began": [int(numbers.began) for numbers in summaries],
-        "method": Words.of(numbers.method.value for numbers in summaries).as_json,
-        "doubt": Words.of(numbers.doubt or None for numbers in summaries).as_json,
+        "method": _Words.of(numbers.method.value for numbers in summaries).as_json,
+        "doubt": _Words.of(numbers.doubt or None for numbers in summaries).as_json,
         "alike": alike,
     }
 
@@ -221,7 +221,7 @@ def _judged(collection: Collection, places: Mapping[str, int]) -> dict[str, Any]
     names = list(audits[0]) if audits else []
     return {
         "claims": claims,
-        "audits": {name: Words.of(row[name] for row in audits).as_json for name in names},
+        "audits": {name: _Words.of(row[name] for row in audits).as_json for name in names},
     }
 
 
@@ -230,7 +230,7 @@ def _curves(summaries: Sequence[Summary], blocks: Blocks) -> dict[str, Any]:
     curves: list[tuple[int, Curve]] = [
         (place, one.curve) for place, one in enumerate(summaries) if one.curve is not None
     ]
-    grids = Words.of([int(t) for t in curve.t] for _, curve in curves)
+    grids = _Words.of([int(t) for t in curve.t] for _, curve in curves)
     coded = [logarithms(curve.rows) for _, curve in curves]
     blocks.add("codes", in_planes([row for codes, _, _ in coded for row in codes]))
     return {

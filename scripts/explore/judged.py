@@ -38,7 +38,7 @@ class Judged:
     audits: list[dict[str, Any]]
 
 
-def all_judged(results: Results, papers: Collection[str] | None = None) -> Judged:
+def all_judged(results: Results, papers: Collection[str] | None) -> Judged:
     """Judge the claims of `papers`, or all. Raises `UserError`."""
     config_dirs = results.composer.config_dirs
     audits = results.audits

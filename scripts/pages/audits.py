@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from bandits import Scope
 from bandits.audit.costs import AuditVerdict
 from bandits.audit.index_rules import MOST_DRAWS
+from experiments.audit.parameters import parameters_in
 from experiments.audit.rows import AuditRow
 from scripts.drawing.numbers import whole
 from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, code_entry, page_table
@@ -116,13 +117,17 @@ def _unseen(rows: Sequence[AuditRow]) -> str:
 
 def set_parameters(row: AuditRow) -> str:
     """The parameters of a row but for those that are None: a policy then has none, or computes it."""
-    return ", ".join(part for part in row.parameters.split(", ") if not part.endswith("=None"))
+    return ", ".join(_set(row))
+
+
+def _set(row: AuditRow) -> list[str]:
+    return [part for part in parameters_in(row.parameters) if not part.endswith("=None")]
 
 
 def _settings(row: AuditRow) -> str:
     """The parameters of a row that are neither None nor False, and its epsilon if that is not 1."""
     budget = "" if row.paper_epsilon == 1 else f", ε = {digits(row.paper_epsilon)}"
-    return ", ".join(part for part in set_parameters(row).split(", ") if not part.endswith("=False")) + budget
+    return ", ".join(part for part in _set(row) if not part.endswith("=False")) + budget
 
 
 def _scopes(rows: Sequence[AuditRow]) -> str:

@@ -22,7 +22,7 @@ from scripts.drawing.numbers import span
 from scripts.drawing.spec import read_spec
 from scripts.tables.table import ERROR, Table, mean_with_interval
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 
 def final_regret(planned: Plan) -> Table:
@@ -54,7 +54,7 @@ def rare_runs(planned: Plan) -> Table:
     return Table.of(_rare_runs(stored, names, Store.of(planned)) for stored in cells)
 
 
-def _rare_runs(stored: Stored, names: Sequence[str], store: Store) -> Row:
+def _rare_runs(stored: Stored, names: Sequence[str], store: Store) -> _Row:
     cell = stored.cell
     plain = store.read(RegretCell(cell.instance, cell.policy, cell.horizon, recorded=1))
     return {
@@ -76,7 +76,7 @@ def _with_regret(planned: Plan) -> Cells:
     return cells
 
 
-def _spread(stored: Stored, names: Sequence[str]) -> Row:
+def _spread(stored: Stored, names: Sequence[str]) -> _Row:
     final = stored.measure("regret").astype(float)
     return {
         **_shown(stored),
@@ -95,7 +95,7 @@ def _percent(share: float) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def _final_regret(stored: Stored, names: Sequence[str]) -> Row:
+def _final_regret(stored: Stored, names: Sequence[str]) -> _Row:
     final = stored.measure("regret")
     return {
         **_shown(stored),
@@ -145,7 +145,7 @@ def slopes(planned: Plan) -> Table:
     return Table.of(rows)
 
 
-def _of_sweep(spec: sweep.Spec, cells: Cells) -> Iterator[Row]:
+def _of_sweep(spec: sweep.Spec, cells: Cells) -> Iterator[_Row]:
     panels = sweep.points_of(spec, cells, {}) if spec.slopes else []
     for slope in spec.slopes:
         policy, between = slope["policy"], slope["between"]
@@ -159,7 +159,7 @@ def _of_sweep(spec: sweep.Spec, cells: Cells) -> Iterator[Row]:
         }
 
 
-def _of_rates(cells: Cells) -> Iterator[Row]:
+def _of_rates(cells: Cells) -> Iterator[_Row]:
     for rate in rates.fit(cells):
         yield {
             "panel": f"{rate.label}, v = {rate.v:g}",

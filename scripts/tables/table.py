@@ -7,7 +7,7 @@ from typing import Any, Self
 import pandas as pd
 
 from experiments import intervals
-from experiments.cells import Values
+from experiments.cells import RunValues
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
 from experiments.intervals import Interval
@@ -105,7 +105,7 @@ def written(value: Any) -> str:
     return estimate if estimate == low == high else f"{estimate} [{low} to {high}]"
 
 
-def mean_with_interval(values: Values) -> Interval:
+def mean_with_interval(values: RunValues) -> Interval:
     """The mean over replications with its interval; of yes or no, the share of yes. `values`: shape (replications,)."""
     return intervals.estimate(values, ERROR)
 

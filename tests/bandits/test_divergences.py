@@ -1,10 +1,19 @@
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
 from bandits import divergences
-from bandits.divergences import bernoulli_divergence, divergence_upper_end, private_divergence, private_upper_end
+from bandits.divergences import (
+    bernoulli_divergence,
+    divergence_from,
+    divergence_upper_end,
+    private_divergence,
+    private_divergence_from,
+    private_upper_end,
+    shift_of_lower_mean,
+)
 from bandits.seeds import stream
 from tests.plain_loops.batches import bisected, searched_divergence
 
@@ -84,3 +93,46 @@ def test_no_root_needs_many_steps(monkeypatch):
     monkeypatch.setattr(divergences, "NEWTON_STEPS", 12)
     for x, level, q in wanted:
         assert plain(x, 10 * level) == pytest.approx(q, rel=1e-12)
+
+
+def kl_of_decimals(p, q):
+    one = p * (p / q).ln() if p else Decimal(0)
+    return one + (1 - p) * ((1 - p) / (1 - q)).ln() if p != 1 else one
+
+
+def private_kl_of_decimals(x, y, epsilon):
+    if x > y:
+        x, y = 1 - x, 1 - y
+    z = y * (-epsilon).exp() / (1 - y + y * (-epsilon).exp())
+    return kl_of_decimals(x, y) if x >= z else epsilon * (z - x) + kl_of_decimals(z, y)
+
+
+def test_close_means_keep_their_digits():
+    """Beside arithmetic with 80 digits, down to relative distances and epsilons of 1e-12, and near 0 and 1."""
+    rng = stream("close means", 0)
+    with localcontext() as context:
+        context.prec = 80
+        for _ in range(2000):
+            small = 10 ** rng.uniform(-12, -1)
+            q = float(rng.choice([rng.random(), small, 1 - small]))
+            shift = float(10 ** rng.uniform(-12, 0) * rng.choice([-q, 1 - q]))
+            epsilon = float(10 ** rng.uniform(-12, 2.5))
+            exact, shifted = Decimal(q), Decimal(q) + Decimal(shift)
+            if not 0 <= shifted <= 1:
+                continue
+            assert divergence_from(q, shift) == pytest.approx(float(kl_of_decimals(shifted, exact)), rel=1e-12, abs=0)
+            private = float(private_kl_of_decimals(shifted, exact, Decimal(epsilon)))
+            assert private_divergence_from(q, shift, epsilon) == pytest.approx(private, rel=1e-12, abs=0)
+            if shift < 0:
+                level = float(kl_of_decimals(shifted, exact))
+                assert shift_of_lower_mean(q, level) == pytest.approx(-shift, rel=1e-12, abs=0)
+
+
+def test_shifts_at_the_borders():
+    for y in stream("borders", 0).random(100).tolist():
+        assert private_divergence_from(y, -y, 1e100) == pytest.approx(-math.log1p(-y))
+    assert private_divergence_from(0.5, -0.5, math.inf) == pytest.approx(math.log(2))
+    assert private_divergence_from(0.5, 0.5, 1e100) == pytest.approx(math.log(2))
+    assert private_divergence_from(0.7, -0.1, 700.0) == pytest.approx(bernoulli_divergence(0.6, 0.7))
+    assert divergence_from(0.3, 0.0) == private_divergence_from(0.3, 0.0, 1.0) == shift_of_lower_mean(0.3, 0.0) == 0
+    assert shift_of_lower_mean(0.3, 1.0) == 0.3

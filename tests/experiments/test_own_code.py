@@ -14,7 +14,8 @@ from bandits.environments.bernoulli import C1
 from bandits.environments.gap_profiles import GapProfile, OneGap
 from bandits.learner import Environment, Learner
 from bandits.policies.ucb import UCB1
-from experiments import load
+from experiments import load, load_cells
+from experiments.cells.base import NO_PARAMETERS
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
@@ -138,7 +139,7 @@ AT_PLANNING = {
     "a type that is none": ({"body": "extra: 'list[' = 1"}, "mine_policy.Mine: the type of extra: SyntaxError: "),
 } | {
     f"a parameter called {name}": ({"body": f"{name}: float = 0.5"}, f"policy.{name}: is a column of every table")
-    for name in ("t", "scope", "horizon", "regret", "arms", "code")
+    for name in ("t", "scope", "horizon", "regret", "arms", "code", "cell", "replications")
 }
 
 
@@ -150,6 +151,16 @@ def test_errors_before_simulation(users, tmp_path, lines, named):
     assert "mine" in outcome.err or outcome.err.startswith("error: policy: ")
     assert named in outcome.err
     assert not stored(tmp_path)
+
+
+def test_loading_adds_no_columns_but_those_that_no_parameter_may_be_called(users, tmp_path):
+    assert users().code == 0
+    results = tmp_path / "mine/results"
+    assert set(load_cells(results_dir=results)) == {*load(results_dir=results), "cell", "replications"} - {
+        *("replication", "t", "regret")
+    }
+    assert {"cell", "replications", "code"} <= set(load_cells(results_dir=results)) & NO_PARAMETERS
+    assert set(load_cells(results_dir=results)) - NO_PARAMETERS == {"beta"}
 
 
 AGAIN = "is simulated again, in a new process, from the same seed"

@@ -23,7 +23,7 @@ from scripts.drawing.legend import Entry, colours_of, legend
 from scripts.drawing.numbers import quantity
 from scripts.drawing.spec import (
     SCALES,
-    Conditions,
+    PanelConditions,
     measured,
     read_spec,
     repeated,
@@ -94,7 +94,7 @@ def _spreads(spec: Spec, cells: Cells, entries: Mapping[str, Entry]) -> list[Spr
     return [Spread(entries[stored.cell.key], runs.astype(float)) for stored, runs in zip(cells, values, strict=True)]
 
 
-def _panel(spec: Spec, conditions: Conditions, samples: Sequence[Spread], most: int) -> Panel:
+def _panel(spec: Spec, conditions: PanelConditions, samples: Sequence[Spread], most: int) -> Panel:
     together = np.concatenate([sample.values for sample in samples])
     wide = spec.scale == "log" and together.min() > 0 and (together.max() / together.min()) ** 1.1 > 10
     x = Axis(spec.axis, cast(Scale, spec.scale), decades_only=bool(wide))

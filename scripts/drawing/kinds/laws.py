@@ -29,7 +29,7 @@ from scripts.drawing.spec import read_spec, require_words
 
 HEIGHTS = {"values": "distribution function", "differences": "difference from F"}
 
-Law = Callable[[float, int, bool], Any]  # reward sum, pulls, mirrored -> an object with cdf
+_Law = Callable[[float, int, bool], Any]  # reward sum, pulls, mirrored -> an object with cdf
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Spec:
     def __post_init__(self) -> None:
         require_words("heights", self.heights, HEIGHTS)
 
-    def laws(self) -> Law:
+    def laws(self) -> _Law:
         """The law of the perturbed value. Raises `UserError`."""
 
         def gauss(total: float, count: int, mirrored: bool) -> Any:
@@ -59,7 +59,7 @@ class Spec:
         def truncated_laplace(total: float, count: int, mirrored: bool) -> Any:
             return TruncatedLaplace(self.epsilon, self.delta, count, total / count)
 
-        laws: dict[str, Law] = {"gauss": gauss, "beta": beta, "truncated_laplace": truncated_laplace}
+        laws: dict[str, _Law] = {"gauss": gauss, "beta": beta, "truncated_laplace": truncated_laplace}
         if self.law not in laws:
             raise UserError(f"figure.law: {self.law} is unknown; {nearest(self.law, laws)}")
         return laws[self.law]
@@ -92,7 +92,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     )
 
 
-def _panel(spec: Spec, law: Law, panel: Mapping[str, Any], height: str) -> Panel:
+def _panel(spec: Spec, law: _Law, panel: Mapping[str, Any], height: str) -> Panel:
     count, mirrored = int(panel["count"]), bool(panel.get("mirrored", True))
     total = float(panel.get("total", count / 2))
     before, after = law(total, count, mirrored), law(total + 1, count, mirrored)

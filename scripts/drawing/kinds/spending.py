@@ -19,7 +19,7 @@ from experiments.store.stored import Cells, Stored
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Series, in_rows, labels
 from scripts.drawing.legend import Entry, legend
 from scripts.drawing.numbers import quantity
-from scripts.drawing.spec import Conditions, read_spec, require_columns, require_panels, shown_in_panel
+from scripts.drawing.spec import PanelConditions, read_spec, require_columns, require_panels, shown_in_panel
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def describe(config: Mapping[str, Any], cells: Cells, colours: Mapping[str, str]
     )
 
 
-def _panel(conditions: Conditions, inside: Cells, entries: Mapping[str, Entry]) -> Panel:
+def _panel(conditions: PanelConditions, inside: Cells, entries: Mapping[str, Entry]) -> Panel:
     if not inside:
         raise UserError(f"figure.panels: no cell meets the conditions of the panel {conditions}")
     groups = inside.grouped(lambda stored: entries[stored.cell.key])

@@ -23,7 +23,7 @@ import numpy as np
 
 from bandits.arrays import FloatArray
 from experiments import intervals
-from experiments.cells import QUANTITIES, Values
+from experiments.cells import QUANTITIES, RunValues
 from experiments.cells.weighted import plain_runs_suffice
 from experiments.errors import UserError, nearest
 from experiments.evidence.means import values_of_mean, weighted_runs_of
@@ -191,7 +191,7 @@ def _points(spec: Spec, cells: Cells, x: Sequence[float]) -> Points:
     return Points(ordered, np.array(x)[order], mean, low, high, share=values[0].dtype == bool)
 
 
-def _rare(stored: Stored, quantity: str, own: Values) -> Values:
+def _rare(stored: Stored, quantity: str, own: RunValues) -> RunValues:
     """The values of the weighted runs on which a mean rests, else its `own`."""
     return own if weighted_runs_of(stored, quantity) is None else values_of_mean(stored, quantity)
 

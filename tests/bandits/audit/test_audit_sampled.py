@@ -38,6 +38,7 @@ from bandits.policies.private_ucb import DPUCB
 from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS
 from bandits.policies.ucb import UCB1
+from experiments.audit.game import AuditGame
 from experiments.audit.plays import plays
 from tests.bandits.two_samples import assert_same_law_of
 
@@ -258,7 +259,7 @@ def test_played_transcripts_have_the_exact_law(failure):
 
 
 def both(policy, horizon, runs):
-    return plays(policy, 2, horizon, policy.domain, Convention.STREAM, runs, workers=1).arms
+    return plays(AuditGame(policy, 2, horizon, policy.domain, Convention.STREAM), runs, workers=1).arms
 
 
 @pytest.mark.slow
@@ -291,7 +292,8 @@ def test_sampled_deltas_lie_below_exact_ones():
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_the_number_of_workers():
-    one, two = (plays(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers).arms for workers in (1, 2))
+    game = AuditGame(DPUCB(1.0), 2, 6, Domain.UNIT, Convention.STREAM)
+    one, two = (plays(game, 1200, workers).arms for workers in (1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not np.array_equal(one[0][:500], one[0][500:1000])  # each block has its own stream
 
@@ -304,7 +306,7 @@ def test_too_few_runs_are_refused():
 
 def test_what_cannot_be_played_is_refused():
     with pytest.raises(ParameterError, match="dp_nas cannot be played"):
-        plays(DPNAS(1.0, 0.5, 0.1), 2, 6, Domain.UNIT, Convention.STREAM, 100, 1)
+        plays(AuditGame(DPNAS(1.0, 0.5, 0.1), 2, 6, Domain.UNIT, Convention.STREAM), 100, 1)
 
 
 @pytest.mark.slow

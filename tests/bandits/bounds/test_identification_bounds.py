@@ -63,7 +63,20 @@ def test_the_best_shares_are_found(means, epsilon):
 @pytest.mark.parametrize("means", MEANS, ids=str)
 def test_the_limit_of_small_epsilon(means):
     gaps = means[0] - np.array(means[1:])
-    assert 1e-5 * characteristic_time(means, 1e-5) == pytest.approx(sum(1 / gaps) + 1 / gaps.min(), rel=1e-3)
+    for epsilon in (1e-5, 1e-9, 1e-100):
+        found = epsilon * characteristic_time(means, epsilon)
+        assert found == pytest.approx(sum(1 / gaps) + 1 / gaps.min(), rel=1e-3)
+
+
+def test_the_limits_of_noisy_bits_and_of_small_gaps():
+    """Two arms near together: T* = 8 v / gap^2, v the variance of a reward; of bits 1/4 and gap x epsilon / 2."""
+    wrong = 0.98 * math.log(99)
+    for epsilon in (1e-3, 3e-5, 1e-8, 1e-12):
+        found = epsilon**2 * local_samples_lower_bound((0.75, 0.7), epsilon, 0.01)
+        assert found == pytest.approx(8 / 0.05**2 * wrong, rel=1e-5)
+    gap = 2.0**-30
+    assert characteristic_time((0.5 + gap, 0.5), math.inf) == pytest.approx(2 / gap**2, rel=1e-6)
+    assert characteristic_time((0.5 + gap, 0.5), 1.0) == pytest.approx(2 / gap**2, rel=1e-6)
 
 
 def test_lower_bounds():

@@ -186,6 +186,19 @@ def test_the_leading_constant_is_that_of_the_lower_bound():
     assert ratios[2] < 1.35
 
 
+def test_small_budgets_and_gaps_scale():
+    """The divergence of two bits is 2 (gap epsilon / 4)^2, of two close arms gap^2 / (2 v), v the variance."""
+    at_small, at_large = (epsilon**2 * klucb_cf_regret([0.75, 0.7], epsilon, 1e30, 3.0) for epsilon in (1e-9, 1e-3))
+    assert at_small == pytest.approx(at_large, rel=1e-4)
+    gap = 2.0**-30
+    near = gap * klucb_cf_regret([0.5 + gap, 0.5], 50.0, 1e40, 3.0)
+    assert near == pytest.approx(2.0**-10 * klucb_cf_regret([0.5 + 2.0**-10, 0.5], 50.0, 1e40, 3.0), rel=1e-2)
+    means = np.array([0.5 + gap, 0.5])
+    assert azize2025.lower_bound_slope(means, math.inf) == pytest.approx(1 / (2 * gap), rel=1e-6)
+    assert sajed2019.consistent_lower_bound_slope(means) == pytest.approx(1 / (2 * gap), rel=1e-6)
+    assert azize2022.weaker_lower_bound_slope(means, 1.0) == pytest.approx(1 / (2 * gap), rel=1e-6)
+
+
 @pytest.mark.slow
 def test_regret_is_below_the_bound():
     instance, horizon = Bernoulli((0.9, 0.5, 0.1)), 20_000

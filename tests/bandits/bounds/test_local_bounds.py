@@ -1,5 +1,6 @@
 """Lower bounds under local privacy in total variation (local_privacy.md, section 1), and policies that attain them."""
 
+import itertools
 import math
 
 import numpy as np
@@ -291,3 +292,14 @@ def test_conditions_of_the_atom_bound():
         with pytest.raises(ParameterError) as error:
             local_privacy.local_atom_lower_bound_slope(means, moments, 0.5, 1.0)
         assert error.value.parameter == blamed
+
+
+def test_bernoulli_bounds_at_small_budgets_and_gaps():
+    """The difference of two bits is 2 x gap x epsilon / 4, and kl of two bits twice its square."""
+    slope = local_privacy.local_bernoulli_lower_bound_slope
+    for means, epsilon in itertools.product(
+        [(0.75, 0.7), (0.9, 0.5), (0.5 + 2**-30, 0.5)], [1e-6, 1e-8, 1e-12, 1e-100]
+    ):
+        gap = means[0] - means[1]
+        assert slope(means, epsilon) == pytest.approx(2 / (gap * epsilon**2), rel=1e-5)
+    assert slope((0.5 + 2**-30, 0.5), 50.0) == pytest.approx(2**30 / 2, rel=1e-6)

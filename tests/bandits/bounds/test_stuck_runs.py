@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
-from bandits import ParameterError
+from bandits import ParameterError, laplace_sums
 from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.stuck_runs import (
     critical_gap,
@@ -40,6 +40,29 @@ def test_the_law_of_a_noisy_sum_by_hand():
     low, high = chances_of_sums([0.0, 1.0], 1, 1, 0.3, 1.0)
     assert low == pytest.approx(0.7 / 2 + 0.3 * math.exp(-1) / 2)
     assert high == pytest.approx(1 - (0.3 / 2 + 0.7 * math.exp(-1) / 2))
+
+
+def test_laws_of_many_rewards(monkeypatch):
+    """In blocks they are upper bounds and near; of 1e15 rewards they are normal, as the noise is small beside them."""
+    low = 0.75 * 1e5 - np.array([0.0, 300.0, 600.0, 1e9])
+    exact = chances_of_sums(low, 10**5, 5, 0.75, 0.01)
+    monkeypatch.setattr(laplace_sums, "BLOCKS", 1000)
+    assert (exact[:3] < chances_of_sums(low, 10**5, 5, 0.75, 0.01)[:3]).all()
+    few = 0.75e5 - 299.5 - np.arange(10)  # for every place within a block
+    assert (stats.binom.cdf(few, 10**5, 0.75) <= chances_of_sums(few, 10**5, 5, 0.75, 1000.0)).all()
+    assert chances_of_sums(low, 10**5, 5, 0.75, 0.01) == pytest.approx(exact, rel=0.05)
+    assert chances_of_sums([2e5], 10**5, 5, 0.75, 0.01) == [1.0]
+    monkeypatch.undo()
+    many = chances_of_sums(0.75e15 - math.sqrt(0.1875e15) * np.array([0.0, 1.0, 3.0]), 10**15, 40, 0.75, 1.0)
+    assert many == pytest.approx(stats.norm.cdf([0.0, -1.0, -3.0]), rel=0.005)
+
+
+@pytest.mark.slow
+def test_long_starts_are_in_the_bound():
+    """At epsilon = 1e-6 the noise hides the mean of 1e8 rewards; 8.70e7 is what laws of 3e8 single rewards give."""
+    policy = DPKLUCB(1e-6)
+    assert left_steps(policy, [0.75, 0.7], 1e12) == pytest.approx(8.7e7, rel=0.005)
+    assert stuck_chance(policy, [0.75, 0.7], 1e12) == pytest.approx(4e-5, rel=0.01)
 
 
 def test_left_steps_by_hand():

@@ -13,6 +13,7 @@ from bandits.audit.gaussian_choices import clipped_choice_delta, first_choice_de
 from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.bounds.concentrated_kl import (
+    _cost,
     _late_pulls,
     batch_ends,
     failed_steps,
@@ -208,6 +209,16 @@ def test_the_leading_constant_does_not_depend_on_rho():
         assert free <= bound < free + 400
         assert bound < 1.35 * ratio * slope * math.log(1e300) + failed_steps(1e300, ratio, 1, 3.0)
     assert failed_steps(1e300, 2.0, 1, 3.0) < failed_steps(1e150, 2.0, 1, 3.0) + 0.1  # it has a limit
+
+
+def test_close_means():
+    """Of two close arms x^2 / kl is 2 / v, v = 1/4 the variance of a reward, and kl is gap^2 / (2 v)."""
+    gap = 2.0**-30
+    price = gap * 8 * math.log(math.log(1e9)) / (4 * 0.5 * math.log(2))
+    assert price_of_rho([0.5 + gap, 0.5], 0.5, 1e9) == pytest.approx(price, rel=1e-6)
+    for y in (0.3 + 1e-13, 0.3 - 1e-13):
+        cost = _cost(np.array([1e30]), np.array([3]), y, 0.3, 1e90)
+        assert cost == pytest.approx(1e30 * (y - 0.3) ** 2 / (2 * 0.3 * 0.7), rel=1e-6)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from bandits.policies.distributed import DistRDPSE
 from bandits.policies.ucb import UCB1
 from experiments import UserError, run
 from experiments.advice import answer, race
-from experiments.advice.answer import Answer, Learned, Variation, advise, learns
+from experiments.advice.answer import Advisor, Answer, Learned, Variation, advise, learns
 from experiments.advice.budgets import largest_budget
 from experiments.advice.contenders import contenders
 from experiments.advice.question import question
@@ -259,7 +259,7 @@ def test_what_is_recommended_is_shown_at_other_gaps(one):
 
 def test_who_keeps_to_an_arm_is_warned_of_with_three_arms_too():
     asking = question(arms=3, rate=0.3, gap=0.2, users=1000, epsilon=2)
-    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_halving", "dp_klucb"))[0]}
+    made = {one.name: one for one in contenders(asking, Composer(), ("dp_halving", "dp_klucb"))[0]}
 
     def said(name):
         kept = row(name, 10, made[name])
@@ -271,7 +271,7 @@ def test_who_keeps_to_an_arm_is_warned_of_with_three_arms_too():
 
 
 def test_who_is_known_to_break_a_promise_is_no_contender():
-    private, free = contenders(question(**CASE), Composer(), (), ("dp_ncb", "dp_ncb_code"))
+    private, free = contenders(question(**CASE), Composer(), ("dp_ncb", "dp_ncb_code"))
     assert [one.name for one in private] == ["dp_ncb"]
     assert not free
 
@@ -279,16 +279,16 @@ def test_who_is_known_to_break_a_promise_is_no_contender():
 def test_the_best_without_privacy_has_the_least_mean_of_all_runs(one, monkeypatch):
     """The race may be won by luck; and a finalist at epsilon 100 is played at that epsilon."""
     asking, played = question(**CASE), []
-    monkeypatch.setattr(answer, "_named", lambda *_: [one])
+    monkeypatch.setattr(Advisor, "named", lambda *_: [one])
     monkeypatch.setattr(answer, "race", lambda _, racers, **__: (racers, []))
 
-    def placed(there, some, *_):
+    def placed(self, there, some, *_):
         played.append((there.epsilon, len(some)))
         return [row(str(there.epsilon), 50 if there is asking else 40, one)] if some else []
 
-    monkeypatch.setattr(answer, "_placed", placed)
-    (free, *_) = contenders(asking, Composer(), (), ("ucb1",))[1]
-    best = answer._without_privacy(asking, [free], ["a"], 100, {}, Composer(), ())
+    monkeypatch.setattr(Advisor, "placed", placed)
+    (free, *_) = contenders(asking, Composer(), ("ucb1",))[1]
+    best = Advisor().without_privacy(asking, [free], ["a"], 100, {})
     assert played == [(1.0, 1), (100.0, 1)]
     assert (best.label, best.lost) == ("100.0", 40.5)
 
@@ -422,13 +422,11 @@ def test_heavy_rewards_are_pareto_with_that_moment():
 def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     asking = question(**CASE)
     tried = []
-    monkeypatch.setattr(
-        answer, "contenders", lambda there, composer, extra, among: (tried.append(there.users), ([one], []))[1]
-    )
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: (tried.append(there.users), ([one], []))[1])
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 2000, one)])
-    monkeypatch.setattr(answer, "_placed", lambda *_: [row("a", 2000, one)])
-    learned = answer._learned(asking, Composer(), (), lambda _: None)  # uniform play is 400, 1,600, 6,400 there
+    monkeypatch.setattr(Advisor, "placed", lambda *_: [row("a", 2000, one)])
+    learned = Advisor().learned(asking)  # uniform play is 400, 1,600, 6,400 there
     assert tried == [8000, 32000]
     assert learned.first.value == learned.first.asking.users == learned.most == 32000
     rows, rivals = judged([row("b", 399, one)])
@@ -448,12 +446,12 @@ def test_fresh_runs_decide_whether_something_learns(one, monkeypatch):
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 400, one)])
 
-    def placed(there, finalists, runs, composer, extra, raced):
+    def placed(_, there, finalists, runs, raced):
         fresh.append((there.users, runs, raced))
         return [row("a", 1600 if there.users == 8000 else 400, one)]
 
-    monkeypatch.setattr(answer, "_placed", placed)
-    assert answer._learned(asking, Composer(), (), lambda _: None).first.value == 32000
+    monkeypatch.setattr(Advisor, "placed", placed)
+    assert Advisor().learned(asking).first.value == 32000
     assert fresh == [(8000, FEWEST, 16), (32000, FEWEST, 16)]
 
 
@@ -463,9 +461,9 @@ def test_the_interval_that_shows_learning_is_for_all_that_may_be_tried(one, monk
     monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 0, one)])
-    monkeypatch.setattr(answer, "_placed", lambda *_: [row("a", 0, one)])
+    monkeypatch.setattr(Advisor, "placed", lambda *_: [row("a", 0, one)])
     monkeypatch.setattr(answer, "learns", lambda there, rows, error: errors.append(error) or True)
-    answer._learned(asking, Composer(), (), lambda _: None)
+    Advisor().learned(asking)
     assert errors == [pytest.approx(0.05 / (5 * 14))]
 
 
@@ -481,13 +479,13 @@ def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch)
     monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one] if there.users < 10**5 else [], []))
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 10**15, one)])
-    learned = answer._learned(asking, Composer(), (), lambda _: None)
+    learned = Advisor().learned(asking)
     assert (learned.first, learned.most) == (None, 32000)
     rows, rivals = judged([row("b", 399, one)])
     text = sentence(Answer(asking, rows, rivals, [], learned=learned))
     assert text.endswith("Up to 32,000 users, the most that were tried, nothing is seen to.")
     monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
-    assert answer._learned(asking, Composer(), (), lambda _: None).most == 2000 * 4**14 <= 10**12 < 2000 * 4**15
+    assert Advisor().learned(asking).most == 2000 * 4**14 <= 10**12 < 2000 * 4**15
     weak = Variation("trust", "central", asking, rows)
     assert list(changed(Answer(asking, rows, rivals, [], variations=[weak]))) == [
         "  trust central: nothing is seen to learn; uniform play 400"
@@ -497,16 +495,12 @@ def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch)
 def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
     """Among the finalists alone."""
     asking, among = question(**CASE), []
-    monkeypatch.setattr(answer, "_named", lambda there, names, *_: [one])
+    monkeypatch.setattr(Advisor, "named", lambda *_: [one])
     monkeypatch.setattr(
         answer, "play", lambda racers, runs: [row("a", 195, one)]
     )  # uniform play is 200 at half the gap
-    monkeypatch.setattr(answer, "_learned", lambda there, *_: among.append((there.uniform, _[-1])) or "sought")
-    gaps = [
-        there
-        for there in answer._varied(asking, ["a"], [], 125, Composer(), (), lambda _: None)
-        if there.field == "gap"
-    ]
+    monkeypatch.setattr(Advisor, "learned", lambda _, there, names: among.append((there.uniform, names)) or "sought")
+    gaps = [there for there in Advisor().varied(asking, ["a"], [], 125) if there.field == "gap"]
     assert [there.learned for there in gaps] == ["sought", None]
     assert among == [(pytest.approx(200), ["a"])]
 
@@ -514,7 +508,7 @@ def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
 def committing(**fields):
     """The contenders that explore and commit, by name, of a question of two arms."""
     names = ("dp_halving", "dp_halving_gauss", "ldp_halving", "halving")
-    return {one.name: one for some in contenders(question(**fields), Composer(), (), names) for one in some}
+    return {one.name: one for some in contenders(question(**fields), Composer(), names) for one in some}
 
 
 def test_two_arms_are_explored_by_the_best_number_of_users():
@@ -543,7 +537,7 @@ def test_two_arms_are_explored_by_the_best_number_of_users():
 def test_the_number_who_explore_is_for_the_gaps_that_were_given():
     """Also where other gaps are played, and for the worst of a range."""
     asking = question(**CASE)
-    here, half = (contenders(one, Composer(), (), ["dp_halving"])[0][0] for one in (asking, asking.with_gaps(0.5)))
+    here, half = (contenders(one, Composer(), ["dp_halving"])[0][0] for one in (asking, asking.with_gaps(0.5)))
     assert half.policy == here.policy
     assert half.law.right == pytest.approx(here.law.right / 2)
     assert half.law.chance > here.law.chance
@@ -565,7 +559,7 @@ def test_a_computed_law_stands_for_runs(one):
 def test_a_mean_without_a_wrong_commitment_is_in_doubt():
     """Of Beta rewards the law is not computed, and 4 runs with the right arm do not show what a wrong one costs."""
     asking = question(**CASE, rewards="bounded")
-    (beta,) = contenders(asking, Composer(), (), ["dp_halving"])[0]
+    (beta,) = contenders(asking, Composer(), ["dp_halving"])[0]
     assert (beta.law, beta.planned.requests[0].cell.instance.name) == (None, "beta")
     made = row("a", 100, beta).stored
     best = int(np.argmax(asking.means))
@@ -577,7 +571,7 @@ def test_a_mean_without_a_wrong_commitment_is_in_doubt():
 def test_a_mean_in_doubt_counts_for_nobody(one):
     """No wrong run of 200, of which there may be 3.1 %: each loses at least .4 for all of 2,000 users."""
     asking = question(**CASE, rewards="bounded")
-    (beta,) = contenders(asking, Composer(), (), ["dp_halving"])[0]
+    (beta,) = contenders(asking, Composer(), ["dp_halving"])[0]
     made = row("a", 10, beta).stored
     best = int(np.argmax(asking.means))
     sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((200, 1), dtype=int)}
@@ -609,26 +603,26 @@ def test_lines_of_few_runs_say_that_the_mean_alone_decides(one):
 def test_the_runs_that_choose_who_is_shown_do_not_count(one, monkeypatch):
     """At other gaps, budgets and numbers of users; and at a weaker trust those of the race do not."""
     asking, dropped = question(**CASE, trust="distributed"), []
-    monkeypatch.setattr(answer, "_named", lambda *_: [one])
+    monkeypatch.setattr(Advisor, "named", lambda *_: [one])
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 20, one)])
 
-    def placed(there, finalists, runs, composer, extra, raced):
+    def placed(_, there, finalists, runs, raced):
         dropped.append((runs, raced))
         return [row("a", 20, one)]
 
-    monkeypatch.setattr(answer, "_placed", placed)
-    list(answer._varied(asking, ["a"], [], 400, Composer(), (), lambda _: None))
+    monkeypatch.setattr(Advisor, "placed", placed)
+    list(Advisor().varied(asking, ["a"], [], 400))
     assert dropped == [(250, 4)] * 9
     dropped.clear()
-    list(answer._varied(asking, ["a"], [], 125, Composer(), (), lambda _: None))  # as slow ones
+    list(Advisor().varied(asking, ["a"], [], 125))  # as slow ones
     assert dropped == [(125, 4)] * 2 + [(20, 4)] * 7
     dropped.clear()
-    list(answer._trusted(asking, Composer(), (), lambda _: None))
+    list(Advisor().trusted(asking))
     assert dropped == [(125, 16)]
     dropped.clear()
     ranged = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
-    list(answer._varied(ranged, ["a"], [], 400, Composer(), (), lambda _: None))
+    list(Advisor().varied(ranged, ["a"], [], 400))
     assert dropped[:2] == [(400, 4)] * 2
 
 

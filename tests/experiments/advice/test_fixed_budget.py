@@ -40,7 +40,7 @@ def test_more_arms_are_played(budget, name, tmp_path):
     """Three arms, two rounds; arms 0 and 2 come after the best, whose gaps are .4 and .2."""
     given = {"means": [0.3, 0.7, 0.5], "users": 122, "runs": 60, "results_dir": str(tmp_path)}
     rows = namers(**given, **budget)
-    (row,) = [row for row in rows if dict(row.setting)["policy"] == name and "uniform" not in row.label]
+    (row,) = [row for row in rows if row.policy.name == name and "uniform" not in row.label]
     assert row.users == 3 * 20 + 2 * 30  # two users are left over
     pulls = load_pulls(policy=name, explored=122, allocation="halving", results_dir=tmp_path)
     named = pulls.loc[pulls.groupby("replication").pulls.idxmax()].arm
@@ -68,7 +68,7 @@ def test_bits_of_several_arms_are_played_with_the_epsilon_that_implies_rho(tmp_p
     given = {"means": [0.3, 0.9, 0.5], "users": 122, "results_dir": str(tmp_path), "trust": "local"}
     rows = namers(**given, rho=LOG3 / 2, runs=60)
     (row,) = [row for row in rows if row.label == "LDP-Halving"]
-    assert dict(row.setting)["budget.epsilon"] == pytest.approx(LOG3, rel=1e-9)
+    assert row.policy.epsilon == pytest.approx(LOG3, rel=1e-9)
     assert row.bound == pytest.approx(local_halving_error(np.array([0.4, 0.6]), 122, LOG3))
     pulls = load_pulls(policy="ldp_halving", explored=122, allocation="halving", results_dir=tmp_path)
     named = pulls.loc[pulls.groupby("replication").pulls.idxmax()].arm
@@ -137,7 +137,7 @@ def test_two_arms_explore_as_many_as_their_law_is_computed_for(tmp_path):
     given = {"epsilon": 1.0, "runs": 20, "results_dir": str(tmp_path)}
     rows = by_label(namers([0.03, 0.0300001], 10**12, **given))
     row = rows["DP-Knockout"]
-    assert row.users == dict(row.setting)["policy.explored"] == row.policy.explored == 2 * MOST_PULLS
+    assert row.users == row.policy.explored == 2 * MOST_PULLS
     assert row.wrong.estimate == TwoArms((0.03, 0.0300001), epsilon=1.0).wrong(MOST_PULLS) > 0.01
     assert row.bound == halving_error(np.array([0.0300001 - 0.03]), 2 * MOST_PULLS, epsilon=1.0)
     assert rows["DP-SE"].users > 2 * MOST_PULLS

@@ -7,7 +7,7 @@ import pytest
 from bandits.exact.two_arms import TwoArms
 from experiments import UserError
 from experiments.advice import naming
-from experiments.advice.fixed_budget import MOST_WAYS, Namer, runs_to_show
+from experiments.advice.fixed_budget import MOST_WAYS, Namer, NamingCase, runs_to_show
 from experiments.advice.naming import Naming, name_best
 from experiments.advice.question import question
 from experiments.advice.words import naming_page, naming_sentence
@@ -19,8 +19,7 @@ THREE = CASE | {"means": [0.5, 0.5, 0.7]}
 
 
 def namer(label, wrong, users=100, stops=False, bound=1.0):
-    setting = (("policy", label), *([("policy.beta", 0.05)] if stops else []))
-    return Namer(label, setting, Interval(wrong, wrong / 2, wrong * 1.5), bound, users)
+    return Namer(label, Interval(wrong, wrong / 2, wrong * 1.5), bound, users, stops=stops)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +52,13 @@ def test_the_search_ends_just_above_the_least_number(monkeypatch):
     """A design that errs with probability 10 / users at most 15 / users, by its interval: enough from 300 users on."""
     asked = []
 
-    def namers(means, users, epsilon, rho, beta, runs, results_dir, composer, trust, rules=True, delta=0.0):
-        gap = max(means) - sorted(means)[-2]
-        asked.append((users, epsilon, trust, round(gap, 9)))
+    def namers(case, users, rules=True):
+        gap = max(case.means) - sorted(case.means)[-2]
+        asked.append((users, case.epsilon, case.trust, round(gap, 9)))
         rule = [namer("rule", 0.01 if users >= 2000 else 1.0, users / 2, stops=True)]
         return [namer("fixed", 10 / users * (0.2 / gap) ** 2), *(rule if rules else [])]
 
-    monkeypatch.setattr(naming, "namers", namers)
+    monkeypatch.setattr(NamingCase, "namers", namers)
     answer = name_best(**THREE, error=0.05, contributions=2, users="?", trust="shuffle")
     assert 300 <= answer.asking.users <= 300 * 4 ** (1 / 16) + 2
     assert answer.sure[0] == answer.asking.users * 16
@@ -83,11 +82,11 @@ def test_the_search_ends_just_above_the_least_number(monkeypatch):
 def test_a_range_of_gaps_is_answered_at_its_smallest(monkeypatch):
     """At .1 the fake design needs 4 times as many users as at the middle, .2, and too many below .01."""
 
-    def namers(means, users, *_):
-        gap = max(means) - sorted(means)[-2]
+    def namers(case, users, rules=True):
+        gap = max(case.means) - sorted(case.means)[-2]
         return [namer("fixed", 10 / users * (0.2 / gap) ** 2 if gap > 0.01 else 1.0)]
 
-    monkeypatch.setattr(naming, "namers", namers)
+    monkeypatch.setattr(NamingCase, "namers", namers)
     case = {"arms": 3, "rate": 0.5, "gap": [0.1, 0.4], "epsilon": 1.0}
     answer = name_best(**case, error=0.05)
     assert sorted(answer.asking.means) == [0.4, 0.5, 0.6]
@@ -110,12 +109,12 @@ def test_what_is_proved_is_enough_where_runs_cannot_show_it(monkeypatch):
     """No run errs, but their interval ends at .004; the theorem says .16 / users: less than .001 from 160 users on."""
     asked = []
 
-    def namers(means, users, epsilon, rho, beta, runs, *_):
-        asked.append(runs)
-        others = Namer("other", (), Interval(0.0, 0.0, 0.004), 1.0, users)
-        return [others, Namer("halving", (), Interval(0.001, 0.0, 0.008), 0.16 / users, users)]
+    def namers(case, users, rules=True):
+        asked.append(case.runs)
+        others = Namer("other", Interval(0.0, 0.0, 0.004), 1.0, users)
+        return [others, Namer("halving", Interval(0.001, 0.0, 0.008), 0.16 / users, users)]
 
-    monkeypatch.setattr(naming, "namers", namers)
+    monkeypatch.setattr(NamingCase, "namers", namers)
     found = name_best(**THREE, error=0.001)
     assert 160 <= found.asking.users <= 160 * 4 ** (1 / 16) + 2
     assert naming_sentence(found).startswith(f"About {found.asking.users} users are enough for halving to err in")

@@ -145,7 +145,7 @@ def test_a_session_keeps_the_delta_of_the_question(epsilon, delta, many):
     asking = question(means=[0.2, 0.5], users=1000, epsilon=epsilon, delta=delta, contributions=many)
     made = {
         one.name: one.policy
-        for one in contenders(asking, Composer(), (), ("zcdp_klucb", "adac_ucb", "dp_knockout_gauss"))[0]
+        for one in contenders(asking, Composer(), ("zcdp_klucb", "adac_ucb", "dp_knockout_gauss"))[0]
     }
     assert len(made) == 3
     for policy in made.values():
@@ -179,7 +179,7 @@ def test_a_question_about_a_rho_is_answered_with_one(tmp_path):
 def test_who_learns_nothing_is_not_written(tmp_path):
     """The recommended policy loses about as much as uniform play, 400; the next one in the table is written."""
     asking = question(**CASE)
-    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_imed", "dp_klucb"))[0]}
+    made = {one.name: one for one in contenders(asking, Composer(), ("dp_imed", "dp_klucb"))[0]}
     rows = [row(name, lost, made[name]) for name, lost in (("dp_imed", 390), ("dp_klucb", 200))]
     judged_rows, _ = judged([Row(made[one.standing.key], one.stored, one.standing) for one in rows])
     first = judged([one for one in judged_rows if one.contender.name == "dp_imed"])[1]
@@ -251,7 +251,7 @@ def test_a_service_that_forgets_fails_its_test(tmp_path):
 def test_for_a_range_of_gaps_it_is_the_policy_that_loses_least_at_its_worst(tmp_path):
     """DP-IMED loses less at the middle, DP-KLUCB at the largest gap, .4: the users of its test have means .5 and .9."""
     asking = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
-    made = {one.name: one for one in contenders(asking, Composer(), (), ("dp_imed", "dp_klucb"))[0]}
+    made = {one.name: one for one in contenders(asking, Composer(), ("dp_imed", "dp_klucb"))[0]}
 
     def rows(imed, klucb):
         some = (row("dp_imed", imed, made["dp_imed"]), row("dp_klucb", klucb, made["dp_klucb"]))

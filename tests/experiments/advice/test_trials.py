@@ -110,7 +110,7 @@ def test_groups_are_linked_by_what_they_share():
 def test_a_look_names_those_that_are_still_compiled(tmp_path, monkeypatch):
     """Of the contenders one is ready, one takes too long, and one comes later: two looks, then the look at all."""
     names = ("dp_halving", "dp_imed", "dp_klucb")
-    private, _ = contenders(question(**CASE), Composer(), (f"results_dir={tmp_path}",), names)
+    private, _ = contenders(question(**CASE), Composer(), names, str(tmp_path))
     monkeypatch.setattr(answer, "contenders", lambda *_: (private, []))
     first, second, third = map(trials.key_of, private)
     parts = iter([{first: 0.1}, {second: 1.0}, {third: 0.1}])
@@ -127,7 +127,7 @@ def test_a_look_names_those_that_are_still_compiled(tmp_path, monkeypatch):
 
 def test_a_policy_whose_numbers_overflow_is_not_run(tmp_path):
     asking = question(means=[0.5, 0.6], users=10_000, epsilon=1, trust="local", rewards="heavy", moment=1.01)
-    private, _ = contenders(asking, Composer(), (f"results_dir={tmp_path}",))
+    private, _ = contenders(asking, Composer(), results_dir=str(tmp_path))
     few = [one for one in private if one.name in ("ldprse", "robust_bit_se")]
     left, dropped = race(asking, few)
     assert [one.name for one in left] == ["robust_bit_se"]

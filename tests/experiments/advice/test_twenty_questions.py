@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from bandits.exact.two_arms import TwoArms
-from experiments.advice import answer
+from experiments.advice.answer import Advisor
 from experiments.advice.question import question
 from experiments.config.compose import Composer
 from experiments.config.plan import plan
@@ -64,8 +64,8 @@ def typed(call, monkeypatch, tmp_path):
     last = []
     growing = command.growing_answer
     monkeypatch.setattr(command, "growing_answer", lambda *words, **fields: keep(growing(*words, **fields)))
-    monkeypatch.setattr(answer, "_varied", lambda *_: iter(()))
-    monkeypatch.setattr(answer, "_trusted", lambda *_: iter(()))
+    monkeypatch.setattr(Advisor, "varied", lambda *_: iter(()))
+    monkeypatch.setattr(Advisor, "trusted", lambda *_: iter(()))
 
     def keep(parts):
         for part in parts:

@@ -21,6 +21,7 @@ from bandits.policies.heavy_tailed import HeavyTailedPolicy
 from bandits.policies.lazy import AnytimeLazyUCB
 from bandits.policies.perturbed_leader import ThompsonBeta
 from experiments.audit import power, reaction
+from experiments.audit.game import AuditGame
 from experiments.audit.power import Audit, playable
 from experiments.audit.rows import audit, chosen_horizon, with_verdicts
 from experiments.config.build import build
@@ -36,7 +37,7 @@ def row(*overrides, **keys):
 
 
 def of(policy, horizon, runs=0, level=Level.TRANSCRIPT):
-    return Audit(policy, level, 2, horizon, policy.domain, Convention.STREAM, runs, 1e-6, 1)
+    return Audit(AuditGame(policy, 2, horizon, policy.domain, Convention.STREAM), level, runs, 1e-6, 1)
 
 
 def configured(name):
@@ -68,7 +69,7 @@ def test_every_policy_depends_on_rewards_at_its_horizon_or_gets_no_verdict(name,
     assert promising(planted, policy.guarantee).guarantee == policy.guarantee
     if not playable(policy):
         return
-    horizon = chosen_horizon(policy, 2, 2, policy.domain, Convention.STREAM)
+    horizon = chosen_horizon(AuditGame(policy, 2, 2, policy.domain, Convention.STREAM))
     power = of(policy, horizon or 20, runs=100).by_plays(violated=True)
     words = f"nothing depends on rewards within {horizon or 20} steps: no verdict"
     assert (power.seen, power.words[: len(words)]) == ((False, words) if horizon is None else (True, ""))

@@ -21,6 +21,7 @@ from bandits.policies.batched_index import DPIMED
 from bandits.policies.given_moments import GivenMoments
 from bandits.policies.heavy_tailed import DPRUCB, Moment
 from experiments.audit.__main__ import main as audit
+from experiments.audit.game import AuditGame
 from experiments.audit.plays import _block, plays
 from experiments.audit.power import Audit
 from experiments.audit.reaction import Reaction
@@ -30,6 +31,10 @@ from scripts import privacy
 
 README = (REPOSITORY / "docs" / "your_own.md").read_text()
 NOISE = 'rng.laplace(scale=1 / self.epsilon, size=len(state["sums"]))'
+
+
+def game(policy, arms, horizon):
+    return AuditGame(policy, arms, horizon, Domain.UNIT, Convention.STREAM)
 
 
 def test_pairs_are_of_every_arm_and_every_place():
@@ -135,14 +140,14 @@ class Leaks(StepwisePolicy):
 @pytest.mark.slow
 @pytest.mark.parametrize(("arm", "pull"), [(0, 0), (1, 0), (1, 1), (2, 1)])
 def test_a_leak_of_any_reward_is_found(arm, pull):
-    found = plays(Leaks(arm, pull), 3, 7, Domain.UNIT, Convention.STREAM, 400, 1)
+    found = plays(game(Leaks(arm, pull), 3, 7), 400, 1)
     assert found.inputs.startswith(f"reward {pull + 1} of arm {arm + 1} from 0 to 1")
     assert {tuple(row) for row in found.arms[0]} & {tuple(row) for row in found.arms[1]} == set()
 
 
 @pytest.mark.slow
 def test_plays_of_own_classes_do_not_depend_on_the_number_of_workers():
-    one, two = (plays(Leaks(1, 1), 2, 6, Domain.UNIT, Convention.STREAM, 1200, workers) for workers in (1, 2))
+    one, two = (plays(game(Leaks(1, 1), 2, 6), 1200, workers) for workers in (1, 2))
     assert one.inputs == two.inputs
     assert all((here == there).all() for here, there in zip(one.arms, two.arms, strict=True))
 
@@ -291,7 +296,7 @@ class Refuses(OfATable):
 
 @pytest.mark.parametrize("cls", [OfATable, Refuses])
 def test_a_class_that_fails_at_a_longer_horizon_is_audited_at_the_one_that_was_wanted(cls):
-    audited = Audit(cls(0, 0, 12), Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1)
+    audited = Audit(game(cls(0, 0, 12), 2, 6), Level.TRANSCRIPT, 40, 1e-6, 1)
     power = audited.by_plays(violated=False)
     assert power.seen is False
     assert power.words.endswith("parameters for earlier decisions (not seen with horizon=12 either)")
@@ -349,15 +354,15 @@ class Argmax(Leaks):
 
 def test_arms_without_any_noise_are_played_on_a_pair_that_changes_them():
     for neighbours in (Neighbours.ONE_REWARD, Neighbours.ONE_LOSS_VECTOR):
-        pair = Reaction.of(Argmax(0, 0), 2, 4, (0.0, 1.0), Convention.STREAM).changing_pair(neighbours)
+        pair = Reaction.of(game(Argmax(0, 0), 2, 4)).changing_pair(neighbours)
         differing = np.argwhere(pair.tables[0] != pair.tables[1])
         assert len(set(differing[:, 1])) == 1  # one step
         assert neighbours is Neighbours.ONE_LOSS_VECTOR or len(differing) == 1
         arms = [Argmax(0, 0).play(table, 4, np.random.default_rng(0)) for table in pair.tables]
         assert (arms[0] != arms[1]).any()
-    found = plays(Argmax(0, 0), 2, 4, Domain.UNIT, Convention.STREAM, 100, 1)
+    found = plays(game(Argmax(0, 0), 2, 4), 100, 1)
     assert (found.arms[0][0] != found.arms[1][0]).any()
-    assert Reaction.of(Argmax(0, 0), 2, 2, (0.0, 1.0), Convention.STREAM).changing_pair(Neighbours.ONE_REWARD) is None
+    assert Reaction.of(game(Argmax(0, 0), 2, 2)).changing_pair(Neighbours.ONE_REWARD) is None
 
 
 def test_a_bound_that_is_not_a_number_keeps_nothing():
@@ -377,7 +382,7 @@ class Rare(DPRUCB):
 def test_a_rare_error_of_a_policy_for_heavy_tails_is_one_line():
     """The plays that choose the inputs may all end well; one of thousands raises."""
     rare = GivenMoments(Rare(2.0), Moment(2.0, 0.9))
-    problem = _block(os.getpid(), rare, np.zeros((2, 4)), 1, "rare", 0, Convention.STREAM)
+    problem = _block(os.getpid(), game(rare, 2, 4), np.zeros((2, 4)), 1, "rare", 0)
     assert isinstance(problem, UserError)
     assert str(problem).startswith("rare: it ends the program: a rare draw (")
 
@@ -391,5 +396,5 @@ class Around(Leaks):
 
 def test_a_class_around_a_policy_of_this_repository_is_one_of_the_user():
     around = Around(0, 0, DPIMED(1.0))
-    assert Audit(around, Level.TRANSCRIPT, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1e-6, 1).own
-    assert plays(around, 2, 6, Domain.UNIT, Convention.STREAM, 40, 1).inputs.startswith("reward 1 of arm 1 from 0 to 1")
+    assert game(around, 2, 6).own
+    assert plays(game(around, 2, 6), 40, 1).inputs.startswith("reward 1 of arm 1 from 0 to 1")

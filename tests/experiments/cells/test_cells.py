@@ -22,7 +22,7 @@ from bandits.policies.top_two import AdaPTT
 from bandits.policies.ucb import UCB1
 from experiments import load, load_outcomes, load_pulls, load_weighted
 from experiments.cells import KINDS
-from experiments.cells.base import check_curves
+from experiments.cells.base import NO_PARAMETERS, check_curves, parameters_of
 from experiments.cells.exact import ExactCell
 from experiments.cells.identification import IdentificationCell
 from experiments.cells.privacy import PrivacyCell
@@ -30,7 +30,7 @@ from experiments.cells.regret import RegretCell, check_pulls
 from experiments.cells.stopping import StoppingCell
 from experiments.cells.weighted import WeightedCell
 from experiments.cells.worst_profile import WorstProfileCell
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.errors import UserError
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
@@ -98,6 +98,12 @@ def test_kinds_differ_in_identity():
     for kind in CELLS:
         assert ('"record"' in CELLS[kind].identity) == (kind != "regret")
         assert len({cell.key for cell in CELLS.values()}) == len(CELLS)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_cell_has_no_columns_but_parameters_and_those_that_no_parameter_may_be_called(kind):
+    for cell in (CELLS[kind], replace(CELLS[kind], seed=3)):
+        assert set(cell.columns) - {*parameters_of(cell.instance), *parameters_of(cell.policy)} <= NO_PARAMETERS
 
 
 def test_some_runs_expire_and_have_no_estimate(tmp_path):

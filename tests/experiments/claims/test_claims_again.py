@@ -116,8 +116,8 @@ def test_what_rests_on_no_runs_says_so(places, call):
         (("id=little-regrets",), "id=little-regrets: unknown id; did you mean little-regret or "),
         (("id=little-regret", "seed=-1"), "seed: must be at least 0, got -1"),
         (("id=little-regret", "seed=1.5"), "seed: must be a whole number, got 1.5"),
-        (("id=little-regret", "seconds=0"), "seconds: must be a number above 0, or null, got 0"),
-        (("id=little-regret", "seconds=true"), "seconds: must be a number above 0, or null, got "),
+        (("id=little-regret", "seconds=0"), "seconds: must be a number above 0, got 0"),
+        (("id=little-regret", "seconds=true"), "seconds: must be a number above 0, got "),
     ],
 )
 def test_errors_are_one_line(places, call, words, line):

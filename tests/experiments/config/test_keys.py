@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, plan
+from experiments.config.plan import plan
+from experiments.config.request import Request
 from tests.rows import require_rows
 
 PLANS = Path(__file__).parents[2] / "plans.csv"

@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from experiments.config.compose import REPOSITORY, Composer, merged_keys, resolved, with_value
 from experiments.config.overrides import PARTS
-from experiments.config.plan import _settings, plan
+from experiments.config.plan import _combinations, plan
 from experiments.errors import UserError
 
 KEYS = {
@@ -119,7 +119,7 @@ def test_experiments_plan_the_configs_that_omegaconf_resolves(name):
     composer = Composer()
     composed = composer.compose([f"+experiment={name}"])
     (planned,) = plan([[f"+experiment={name}"]], composer)
-    settings = _settings(composed)
+    settings = _combinations(composed)
     assert len(planned.requests) == len(settings) > 3
     for request, setting in list(zip(planned.requests, settings, strict=True))[::7]:
         config = composer.choose(composed, {key: value for key, value in setting if key in PARTS}).config.copy()

@@ -20,7 +20,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.elimination import DPSE
 from experiments import progress
 from experiments.cells.regret import RegretCell
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.simulate import block, look_up, run_jobs
 from experiments.store import Store
 

@@ -21,7 +21,8 @@ from bandits.seeds import entropy
 from experiments.cells.regret import RegretCell
 from experiments.config.command_line import jobs_of
 from experiments.config.compose import Composer
-from experiments.config.plan import Request, plan
+from experiments.config.plan import plan
+from experiments.config.request import Request
 from experiments.own_code.fan_out import Shipped
 from experiments.simulate import CellJob, PolicyError, look_up, run_jobs, runners, simulate_block, slurm, sweep
 from experiments.simulate import job as job_module

@@ -15,6 +15,7 @@ from bandits.audit.ledger import Domain
 from bandits.audit.transcripts import Convention
 from bandits.policies.elimination import DPSE
 from experiments import progress
+from experiments.audit.game import AuditGame
 from experiments.audit.plays import plays
 from experiments.config.command_line import CommandLine
 from experiments.config.compose import Composer
@@ -121,7 +122,7 @@ def test_every_command_counts_up_to_its_totals(call, tmp_path, monkeypatch):
 def test_plays_of_an_audit_count_up_to_their_total(monkeypatch):
     ended = []
     monkeypatch.setattr(Progress, "__exit__", lambda self, *error: ended.append((self._done, self._totals)))
-    plays(DPSE(1.0), 2, 3, Domain.UNIT, Convention.STREAM, 20, 1)
+    plays(AuditGame(DPSE(1.0), 2, 3, Domain.UNIT, Convention.STREAM), 20, 1)
     assert ended == [({"runs": 40}, {"runs": 40})]
 
 

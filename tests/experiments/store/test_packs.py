@@ -22,7 +22,8 @@ from experiments import UserError, load, load_identified, load_outcomes, load_pu
 from experiments.again import replayed
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import REPOSITORY, Composer
-from experiments.config.plan import Request, plan
+from experiments.config.plan import plan
+from experiments.config.request import Request
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store, name_of, packs, places_of_plan
 from experiments.store.locks import Locks
@@ -410,6 +411,13 @@ def test_replay_of_a_packed_cell(call, folder):
     outcome = call(f"key={place.key}", "replication=1", f"results_dir={root}", main=replayed.replay)
     assert "every number is as it is stored" in outcome.out
     assert f"as in {place.file}" in outcome.out
+    for given, problem in (
+        ("-1", "at least 0, got -1"),
+        ("1e9", "at most 999999999, got 1000000000"),  # they are counted in 32 bits
+        ("x", "a whole number, got x"),
+    ):
+        outcome = call(f"key={place.key}", f"replication={given}", f"results_dir={root}", main=replayed.replay)
+        assert outcome.err == f"error: replication: must be {problem}\n"
 
 
 def test_list_pack_diff_and_take_out(call, folder, loose):

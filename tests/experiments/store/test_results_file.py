@@ -14,7 +14,7 @@ from bandits.environments.bernoulli import C1
 from bandits.policies.ucb import UCB1
 from experiments import UserError, load
 from experiments.cells.regret import RegretCell
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.simulate import look_up, run_jobs
 from experiments.store import Store
 from experiments.store.results_file import CHECKSUM, FOOTER, DamagedFileError, checksum, read_file, read_footer

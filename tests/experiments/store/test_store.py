@@ -19,7 +19,7 @@ from bandits.policies.ucb import UCB1
 from bandits.seeds import stream
 from experiments.cells.regret import RegretCell
 from experiments.cells.stopping import StoppingCell
-from experiments.config.plan import Request
+from experiments.config.request import Request
 from experiments.errors import UserError
 from experiments.simulate import CellJob, PolicyError, look_up, run_jobs
 from experiments.simulate.sweep import without_damage

@@ -213,7 +213,7 @@ def test_a_sweep_is_measured_by_cell_and_by_replication(clock, monkeypatch, tmp_
         "each of 5 cells of one replication, beside simulation: 400.00 ms",  # (3 - 1) / 5
         "looking up a cell that is stored: 1000.00 ms",  # 5 / 5
     ]
-    assert [store.replications(request.cell) for request in requests] == [1] * 5
+    assert [store.read(request.cell).replications for request in requests] == [1] * 5
     (line,) = sweeps.of_replications(tmp_path)
     assert line == "each of 4 replications of one cell, beside simulation: 500000 microseconds"  # (9 - 7) / 4
     assert len(list((tmp_path / "1").rglob("*.parquet"))) == 1

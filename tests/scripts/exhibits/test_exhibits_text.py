@@ -77,9 +77,6 @@ class Coins(Cell):
     def check(rows, footer):
         pass
 
-    def simulated_steps(self, rows):
-        return int(rows["tosses"].sum())
-
     @classmethod
     def until(cls, horizons):
         return f"no more than {horizons} tosses"
