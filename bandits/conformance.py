@@ -38,6 +38,7 @@ from bandits.guarantees import ROUNDING, Guarantee, Scope
 from bandits.learner import Learner
 from bandits.parameters import ParameterError
 from bandits.policies.base import Policy, require_arm
+from bandits.policies.batched import moved_by_a_reward
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
@@ -179,6 +180,8 @@ def remembers_nothing(policy: AnyPolicy) -> None:
 def batches_as_declared(policy: AnyPolicy) -> None:
     """A policy with a `batched_run` releases batches that are not empty and cost what its ledger says.
 
+    A reward moves all numbers of a release together by at most 1, for which the noise is made.
+
     Its arms follow from its releases alone, unless `draws_arms` is set. A restored run goes on as the one that was
     saved. Policies without a `batched_run` pass.
     """
@@ -209,14 +212,23 @@ def batches_as_declared(policy: AnyPolicy) -> None:
         assert (pulls[list(due)] > 0).all(), f"arms {due} are due: one of them was not pulled since its last release"
         if due:
             sums = [float(pulls[one] * rng.random() + rng.laplace(scale=deviation / math.sqrt(2))) for one in due]
+            moved = max(moved_by_a_reward(runs[0], sums, place) for place in range(len(due)))
+            assert moved <= 1 + ROUNDING, f"a reward of 1 moves what is released by {moved:g}, and the noise is for 1"
             for run in runs:
                 run.absorb(run.numbers_of(sums))
             assert not runs[0].due, "batches are still due after their release"
             pulls[list(due)] = 0
         if t % SAVED == 0 and (saved := runs[0].saved()) is not None:
             runs[1] = policy.batched_run(arms, steps)
-            runs[1].restore(json.loads(json.dumps(saved)))
+            runs[1].restore(json.loads(_as_json(saved)))
             assert runs[1].due == runs[0].due, "batches are due in a run that was saved, and not after it was restored"
+
+
+def _as_json(saved: dict[str, Any]) -> str:
+    try:
+        return json.dumps(saved, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"what a run saves is no JSON, so that no snapshot is written: {error}") from None
 
 
 def _modules_of(policy: AnyPolicy) -> list[ModuleType]:

@@ -60,6 +60,11 @@ def shortened(value: Any) -> str:
     return " ".join(str(value).split())[:200]
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: JSON may carry halves of characters, as "\\ud800"."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def budget(epsilon: Any) -> float:
     """A privacy budget to compare with. Raises `ParameterError` for NaN, which no budget exceeds."""
     require(is_real(epsilon) and epsilon >= 0, "epsilon", repr(epsilon), "a number >= 0")

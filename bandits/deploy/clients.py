@@ -146,5 +146,4 @@ def message_form(policy: Any) -> MessageForm:
         if isinstance(policy, cls):
             return form
     name = getattr(policy, "name", repr(policy))
-    names = "klucb_cf, ts_cf, ldp_ucb_b, ldp_ucb_l, ldp_halving, ldprse or robust_bit_se"
-    raise ParameterError("policy", f"{name} has no clients: take {names}")
+    raise ParameterError("policy", f"{name} has no clients; docs/deploy.md says which have")

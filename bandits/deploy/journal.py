@@ -1,20 +1,22 @@
 """The journal of a session: one append-only sqlite file with one writer.
 
-Table `journal` holds what is public: the header, tickets, releases. Its checksums form a chain, so that a row that was
-changed, removed or added is noticed; table `last` repeats the last one, for rows that are missing at the end. Table
-`snapshot` holds the state after one of the rows, so that a restart need not read the rows up to it; a review does.
-Table `secret_rewards` holds rewards as they are; each row has a checksum of its own, so that the chain has no trace of
-them. Table `secret_users` holds keyed hashes of users while their batches are open, see `bandits.deploy.users`. What a
-transaction wrote is on disk when `write` returns: the folder of the file is synchronised too (`synchronous=EXTRA`).
+What a transaction wrote is on disk when `write` returns: the folder of the file is synchronised too
+(`synchronous=EXTRA`).
 
-- Table `secret_rewards` holds **rewards as they came: it is secret**. A new file can be read by its owner alone (mode
-  0600; `chmod 600` those of earlier versions). Encrypt the disk, and decide who else reads it: this package does not.
+- Table `journal` holds what is public: the header, tickets and releases, one row after the other, with checksums that
+  form a chain, so that a row that was changed, removed or added is noticed; table `last` repeats the last one, for rows
+  that are missing at the end. Damage is refused with one line that names the file and the row. A journal of another
+  policy, domain or horizon is refused, too. Checksums find damage and are no signature: so no value is believed that is
+  out of range, whoever wrote it. A review takes a header only if a session with these parameters would write the same.
+- Table `secret_rewards` holds **rewards as they came: it is secret**. Each row has a checksum of its own, so that the
+  chain has no trace of them. A new file can be read by its owner alone (mode 0600; `chmod 600` those of earlier
+  versions). Encrypt the disk, and decide who else reads it: this package does not.
   `DELETE FROM secret_rewards; DELETE FROM secret_users; VACUUM;` in a copy makes one that can be published; without
-  `VACUUM` sqlite may leave deleted rewards in the file. The rest is public.
-- Table `journal` holds the header, tickets and releases, one row after the other, with checksums that form a chain.
-  Damage is refused with one line that names the file and the row. A journal of another policy, domain or horizon is
-  refused, too. Checksums find damage and are no signature: so no value is believed that is out of range, whoever wrote
-  it. A review takes a header only if a session with these parameters would write the same.
+  `VACUUM` sqlite may leave deleted rewards in the file.
+- Table `secret_users` holds keyed hashes of users while their batches are open, see `bandits.deploy.users`. What is
+  removed is overwritten in the file, and the file beside it (`-journal`), where sqlite keeps what it may have to
+  restore, is made empty by each transaction. Blocks that a file system or a disk has freed, and copies of the file,
+  may hold it longer: encrypt the disk.
 - **Never go on from a backup, or from two copies.** The releases since then would be drawn again: an old copy and a new
   one spend twice. To start again, start with a new journal and new users, or add up (`on_same_users`).
 - A restored copy looks like a journal. So write `session.head()` down after each `select`, outside of what a backup
@@ -26,9 +28,11 @@ transaction wrote is on disk when `write` returns: the folder of the file is syn
 - Table `snapshot` holds what followed from the rows when every 5,000th ticket was given out. Opening reads the rows
   after it, and the rewards of open batches. After 100,000 tickets that took 0.08 CPU seconds for DP-SE, 0.13 for
   DP-KLUCB and 0.38 for KLUCB-CF, where all rows took 1.5, 1.2 and 4.1 (`python -m scripts.bench.journals`). Rows before
-  the snapshot are checked by the review below. It is never needed: without it (`DELETE FROM snapshot`) all is read.
-- Every `select` and every `update` waits for the disk; `select(n)` gives out n tickets at once. In memory are 8 bytes
-  for each ticket whose reward may still come.
+  the snapshot are checked by the review below. It is never needed: without it (`DELETE FROM snapshot`) all is read, and
+  one that cannot be written as JSON is left out.
+- Every `select` and every `update` waits for the disk, a `select` that closes a batch twice, as its noise is on disk
+  before the policy sees it; `select(n)` gives out n tickets at once. In memory are 8 bytes for each ticket whose reward
+  may still come.
 """
 
 import ctypes
@@ -40,7 +44,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -100,10 +104,7 @@ class Journal:
         self.path = path
         self._refused = ""  # why it is not usable
         self._process, self._absolute = os.getpid(), Path(path).absolute()
-        if not Path(path).parent.is_dir():
-            raise JournalError(f"{path}: cannot be opened: there is no folder {Path(path).parent}")
-        if Path(path).is_dir():
-            raise JournalError(f"{path}: is a folder, not a journal")
+        require_openable(path)
         self._unlock = self._locked()
         with self.guarded():
             self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -113,6 +114,7 @@ class Journal:
                 self._file.execute("PRAGMA locking_mode=EXCLUSIVE")  # until it is closed, not for a transaction alone
                 self._file.execute("PRAGMA synchronous=EXTRA")
                 self._file.execute("PRAGMA secure_delete=ON")  # what is removed is overwritten
+                self._file.execute("PRAGMA journal_mode=TRUNCATE")  # and does not stay in the file beside it
                 self._begin()
                 self._place = self._only_name()
             self._last, self._checksum = self._read_last()
@@ -165,6 +167,9 @@ class Journal:
             raise JournalError(f"{self.path}: has format {version}, this version of bandits reads {FORMAT}")
         self._file.execute(f"CREATE TABLE IF NOT EXISTS snapshot ({SNAPSHOT}) STRICT")  # older journals have none
         self._file.execute(f"CREATE TABLE IF NOT EXISTS secret_users ({USERS}) STRICT")
+        beside = Path(f"{self._absolute.resolve()}-journal")
+        if beside.exists() and beside.stat().st_size:  # earlier versions, if killed, left what was removed there
+            self._file.execute(f"PRAGMA user_version={FORMAT}")  # which changes nothing, and makes it empty
         self._file.execute("COMMIT")
 
     def rows(self, after: Snapshot | None = None) -> Iterator[JournalRow]:
@@ -298,11 +303,19 @@ class Journal:
         if self._place != _place(self._absolute):
             raise JournalError(f"{self.path}: was moved, removed or replaced while it was open")
 
+    def is_of_this_process(self) -> bool:
+        """Whether it was opened in this process, and not before it was forked."""
+        return self._process == os.getpid()
+
+    def require_process(self) -> None:
+        """Raise `JournalError` in a process that was forked since it was opened."""
+        if not self.is_of_this_process():
+            raise JournalError(f"{self.path}: was opened before this process was forked; open it after that")
+
     @contextmanager
     def usable(self) -> Iterator[None]:
         """Refuse a journal that is closed, of another process, or left unclear by an earlier error."""
-        if self._process != os.getpid():
-            raise JournalError(f"{self.path}: was opened before this process was forked; open it after that")
+        self.require_process()
         if self._refused:
             raise JournalError(f"{self.path}: {self._refused}; open it again")
         yield
@@ -316,15 +329,22 @@ class Journal:
             except sqlite3.Error as error:
                 self._refused = UNCLEAR
                 busy = "locked" in str(error)
-                raise JournalError(f"{self.path}: {IN_USE if busy else error}") from None
+                raise JournalError(f"{self.path}: {IN_USE if busy else shortened(error)}") from None
+            except UnicodeError:
+                self._refused = UNCLEAR
+                raise JournalError(f"{self.path}: is damaged: it holds bytes that are no text") from None
             except BaseException:
                 self._refused = UNCLEAR
                 raise
 
     def close(self) -> None:
         """Let another session open the file."""
-        if self._process != os.getpid():
+        if not self.is_of_this_process():
             return
+        if not self._refused:
+            with suppress(sqlite3.Error):  # remove the empty file beside it, which does no harm
+                self._file.execute("PRAGMA locking_mode=NORMAL")
+                self._file.execute("PRAGMA journal_mode=DELETE")
         self._refused = self._refused or "was closed"
         self._file.close()
         self._unlock()
@@ -334,6 +354,19 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def require_openable(path: Path | str) -> None:
+    """Raise `JournalError` unless the path is one that a file can have, in a folder that is there."""
+    if "\0" in str(path):
+        raise JournalError(f"{str(path)!r}: cannot be opened: no name of a file has the character 0")
+    try:
+        if not Path(path).parent.is_dir():
+            raise JournalError(f"{path}: cannot be opened: there is no folder {Path(path).parent}")
+        if Path(path).is_dir():
+            raise JournalError(f"{path}: is a folder, not a journal")
+    except OSError as error:
+        raise JournalError(f"{shortened(path)}: cannot be opened: {error.strerror}") from None
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -1,17 +1,14 @@
 """The server of a local policy: it learns from the messages of clients alone."""
 
 import math
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from threading import RLock
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-
-from bandits.deploy.checks import budget, whole_at_least
+from bandits.deploy.checks import whole_at_least
 from bandits.deploy.clients import message_form
 from bandits.deploy.journal import JournalRow
+from bandits.deploy.journaled import Journaled
 from bandits.deploy.reports import BoundedPolicy, ClientPolicy, Reports, StepReports, reports_to
 from bandits.deploy.spending import Spent, spent
 from bandits.deploy.tickets import (
@@ -20,7 +17,6 @@ from bandits.deploy.tickets import (
     checked_ticket,
     note,
     number_of,
-    open_journal,
     restore,
     shared_header,
     snapshot_of,
@@ -31,7 +27,7 @@ from bandits.policies.heavy_tailed import Moment
 from bandits.policies.robust_elimination import RobustBitSE
 
 
-class Server:
+class Server(Journaled):
     """The learner of a local policy on the messages of clients, which come late, in any order, or never.
 
     `KLUCBCF`, `TSCF`, `LDPUCBB` and `LDPHalving` learn from `Client`, `LDPUCBL` from `LaplaceClient`, and where rewards
@@ -59,15 +55,10 @@ class Server:
         self.policy, self.contributions = policy, header["contributions"]
         self._horizon = header["horizon"]
         self._reports = reports_of(policy, header)
-        self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling
-        self._lock = RLock()
-        self._header = header
-        self._journal = open_journal(journal, expect)
-        try:
-            restore(self._reports, self._journal, header)
-        except BaseException:
-            self._journal.close()
-            raise
+        super().__init__(header, journal, expect)
+
+    def _restore(self) -> None:
+        restore(self._reports, self._journal, self._header)
 
     def select(self, n: int = 1) -> list[Ticket]:
         """The next `n` tickets, or fewer at the horizon, chosen from all reports received so far.
@@ -75,7 +66,7 @@ class Server:
         Raises `ParameterError` at the horizon.
         """
         n = whole_at_least(n, "n", 1)
-        with self._lock, self._journal.usable():
+        with self._alone():
             if self._reports.issued == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
             with self._journal.guarded():
@@ -96,7 +87,7 @@ class Server:
         sends.
         """
         message = self._reports.form.checked(message)
-        with self._lock, self._journal.usable():
+        with self._alone():
             return self._updated(checked_ticket(ticket, self._reports.issued), message)
 
     def update_arm(self, arm: str | int, message: int) -> Outcome:
@@ -109,7 +100,7 @@ class Server:
         message, number = self._reports.form.checked(message), number_of(arm, self._header)
         alike = isinstance(self._reports, StepReports)
         require(alike, "policy", self.policy.name, "one without epochs or rounds; give the ticket to `update`")
-        with self._lock, self._journal.usable():
+        with self._alone():
             waiting = self._reports.waiting.of(number)
             return self._updated(waiting[0], message) if waiting else Outcome.UNUSED
 
@@ -123,33 +114,13 @@ class Server:
 
     def spent(self) -> Spent:
         """What the messages cost one user: contributions x epsilon, and 0 before the first."""
-        with self._lock, self._journal.usable():
+        with self._alone():
             return spent(self.policy.epsilon, self.contributions, self._reports.received, "all messages")
-
-    def head(self) -> str:
-        """The head of the journal, with all that `select` and `update` have returned: for `expect`. It is public."""
-        with self._lock, self._journal.usable():
-            return self._journal.head()
-
-    def would_exceed(self, epsilon: float) -> bool:
-        """Whether this server, to its end, spends more than `epsilon` of the privacy of one user."""
-        return self.spent().most > budget(epsilon)
 
     def state(self) -> dict[str, Any]:
         """The public state, as plain data; none of it is secret."""
-        with self._lock, self._journal.usable():
+        with self._alone():
             return {"tickets": self._reports.issued, "horizon": self._horizon, **self._reports.summary()}
-
-    def close(self) -> None:
-        """Let another process open the journal. Nothing is lost without it."""
-        with self._lock:
-            self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def local_header(

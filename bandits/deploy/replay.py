@@ -18,10 +18,10 @@ from typing import Any, get_type_hints
 from bandits.audit.ledger import Release
 from bandits.deploy import local, session
 from bandits.deploy.checks import require_type, shortened
-from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
+from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot, require_openable
 from bandits.deploy.reports import Reports
 from bandits.deploy.session import ledger_of, require_steps
-from bandits.deploy.spending import Spent, spent, spent_by
+from bandits.deploy.spending import Spent, changed_at_once, spent, spent_by
 from bandits.deploy.tickets import (
     UNFIT,
     SessionProgress,
@@ -61,6 +61,7 @@ def review(path: Path | str, policy: Policy | None = None) -> Review:
 
     Raises `JournalError` for a journal that is damaged, or does not fit the policy.
     """
+    require_openable(path)
     if not Path(path).is_file():
         raise JournalError(f"{path}: no such file")
     with Journal(path) as journal:
@@ -139,11 +140,10 @@ def _review_of_sums(
         require_steps(ticket, rewards[ticket], progress.run.grid, path)
     if strangers := sorted(left.difference(progress.open)):
         raise JournalError(f"{path}: ticket {strangers[0]} of secret_rewards is in no batch")
-    contributions = header["contributions"]
     closings = sum(row.kind == "release" for row in rows) if "users" in header else None
-    cost = spent_by(progress, contributions, False, closings)
+    cost = spent_by(progress, header, False, closings)
     transcript = transcript_of(((row, None) for row in rows), header)
-    return Review(header, transcript, ledger_of(progress, contributions), cost, len(rewards))
+    return Review(header, transcript, ledger_of(progress, changed_at_once(header)), cost, len(rewards))
 
 
 def transcript_of(rows: Iterable[tuple[JournalRow, float | None]], header: dict[str, Any]) -> tuple[Ticket, ...]:

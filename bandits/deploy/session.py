@@ -4,16 +4,14 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from threading import RLock
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from bandits.audit.ledger import Release
 from bandits.audit.releases import GridNormal, GridRelease
-from bandits.deploy.checks import RewardDomain, budget, true_or_false, whole_at_least
+from bandits.deploy.checks import RewardDomain, shortened, true_or_false, whole_at_least
 from bandits.deploy.journal import JournalError, JournalRow
-from bandits.deploy.spending import Spent, spent_by, steps_of_a_reward
+from bandits.deploy.journaled import Journaled
+from bandits.deploy.spending import Spent, changed_at_once, require_numbers, spent_by, steps_of_a_reward
 from bandits.deploy.tickets import (
     Outcome,
     SessionProgress,
@@ -21,7 +19,6 @@ from bandits.deploy.tickets import (
     checked_ticket,
     note,
     number_of,
-    open_journal,
     restore,
     shared_header,
     snapshot_of,
@@ -37,20 +34,24 @@ from bandits.policies.local_halving import LDPHalving
 from bandits.policies.local_ucb import LocalPolicy
 
 
-class Session:
+class Session(Journaled):
     """A private policy for real users, whose noise is exact and in a journal before anything depends on it.
 
     A reward enters one sum, that of the batch of its ticket, which is released once with discrete Laplace noise
     (`bandits.mechanisms.deployable`), or discrete normal noise for a policy with a rho. A batch that is due is closed
-    by `select`: when all its rewards are in, or once `patience` more tickets were given out. A reward that is missing
-    then counts as `missing`. Whoever opens the same journal goes on with the same releases. All methods can be called
-    from several threads.
+    by the next `select`: when all its rewards are in, or once `patience` more tickets were given out. A reward that is
+    missing then counts as `missing`. Whoever opens the same journal goes on with the same releases. All methods can be
+    called from several threads, none by a signal handler in the middle of another.
 
     Guarantee: (`contributions` x epsilon)-differential privacy of all arms and releases, epsilon that of the policy,
     or (`contributions`^2 x rho)-zCDP, for a user with at most `contributions` rewards in the whole session, whose
     values change; with a `user_key` it is that for each time that batches are closed, see `spent`. Whether and when a
     reward comes is public, unless `wait_always`: then every batch waits for `patience` tickets, whatever has come, and
-    even whether a user sends a reward is protected. Times of replies are not protected.
+    it is protected, too, whether a user sends a reward. It then holds for a user behind at most `contributions`
+    tickets, each of which gives a reward or none. With `wait_always` and a `user_key` a closing costs twice as much:
+    which rewards are `EXCESS` follows from which are sent, so that `contributions` rewards may leave its sums and as
+    many enter (`bandits.deploy.spending.changed_at_once`); a ticket must then be of one user alone. Times of replies
+    are not protected.
 
     Attributes
     ----------
@@ -90,16 +91,8 @@ class Session:
         self._horizon, self._patience, self._wait_always = header["horizon"], header["patience"], wait_always
         self._progress = progress_of(policy, header)
         self._check_budget()
-        self._rng = np.random.default_rng(secrets.randbits(128))  # of arms, for Thompson sampling; never of noise
-        self._lock = RLock()
-        self._header, self._anchored = header, expect is not None
-        self._journal = open_journal(journal, expect)
-        self._users = Users(user_key, self.contributions, self._journal)
-        try:
-            self._restore()
-        except BaseException:
-            self._journal.close()
-            raise
+        self._users = Users(user_key, self.contributions)
+        super().__init__(header, journal, expect)
 
     def _check_budget(self) -> None:
         run, guarantee = self._progress.run, self.policy.guarantee
@@ -111,11 +104,8 @@ class Session:
     def _restore(self) -> None:
         restore(self._progress, self._journal, self._header)
         self._sums, self._present = Counter[int](), Counter[int]()  # of the rewards of the open batch of each arm
-        self._places = Counter[
-            int
-        ]()  # of the open batch of each arm: the tickets before have rewards, for `update_arm`
-        self._closed = list[int]()  # tickets whose users are to be removed from the journal
-        self._users.restore(self._progress.open)
+        self._places = Counter[int]()  # in the open batch of an arm: the tickets before have rewards, for `update_arm`
+        self._users.restore(self._journal, self._progress.open)
         self._closings = self._journal.count("release") if "users" in self._header else None
         for ticket, steps in self._journal.rewards_of(self._progress.open):
             require_steps(ticket, steps, self._progress.run.grid, self._journal.path)
@@ -130,11 +120,12 @@ class Session:
     def select(self, n: int = 1) -> list[Ticket]:
         """The next `n` tickets, or fewer at the horizon.
 
-        Rewards that arrive before the next release do not change the arms. Raises `ParameterError` at
-        the horizon.
+        Rewards that arrive before the next release do not change the arms. Batches are closed at the beginning alone:
+        those that end with these tickets can have their rewards after it, however large n is. Raises `ParameterError`
+        at the horizon.
         """
-        n = whole_at_least(n, "n", 1)
-        with self._lock, self._journal.usable():
+        n = min(whole_at_least(n, "n", 1), self._horizon)
+        with self._alone():
             if self._progress.pulls == self._horizon:
                 raise ParameterError("horizon", f"all {self._horizon} pulls were given out; begin another session")
             with self._journal.guarded():
@@ -142,21 +133,14 @@ class Session:
 
     def _selected(self, n: int) -> list[Ticket]:
         progress, rows, given = self._progress, list[JournalRow](), list[Ticket]()
+        if progress.run.due and self._closes():
+            self._release()
         while len(given) < n and progress.pulls < self._horizon:
-            if not progress.run.due:
-                given.append(progress.pull(progress.run.next_arm(self._rng)))
-                note(rows, "pull", given[-1])
-            elif self._closes():
-                rows.append(self._release())
-            else:
-                given.append(progress.wait())
-                note(rows, "wait", given[-1])
-        self._write(rows)
+            kind = "wait" if progress.run.due else "pull"
+            given.append(progress.wait() if kind == "wait" else progress.pull(progress.next_arm(self._rng)))
+            note(rows, kind, given[-1])
+        self._journal.write(rows, state=snapshot_of(progress))
         return with_names(given, self._header)
-
-    def _write(self, rows: list[JournalRow]) -> None:
-        self._journal.write(rows, state=snapshot_of(self._progress), users=dict.fromkeys(self._closed))
-        self._closed.clear()
 
     def update(self, ticket: int, reward: float, user: str | None = None) -> Outcome:
         """Take the reward of a ticket; when this returns it is on disk. It may be repeated: the first reward stays.
@@ -165,18 +149,21 @@ class Session:
         out and for a reward outside the domain, and goes on.
         """
         unit, hashed = self._domain.unit(reward), self._users.checked(user)
-        with self._lock, self._journal.usable():
+        with self._alone():
             return self._updated(checked_ticket(ticket, self._progress.issued), unit, hashed)
 
     def update_arm(self, arm: str | int, reward: float, user: str | None = None) -> Outcome:
         """Take a reward of an arm, by its name or else its number, whose ticket is not known any more.
 
         It is that of the oldest ticket of the open batch that has none, and `UNUSED` if there is none. One that is sent
-        twice counts twice, other than in `update`. Otherwise as there.
+        twice counts twice, other than in `update`. Otherwise as there. Refused with `user_key` and `wait_always`
+        together: whose rewards are unused would follow from who sends some, without end.
         """
+        both = self._wait_always and "users" in self._header
+        require(not both, "wait_always", True, "False, or there is no user_key; else give the ticket to `update`")
         unit, hashed = self._domain.unit(reward), self._users.checked(user)
         number = number_of(arm, self._header)
-        with self._lock, self._journal.usable():
+        with self._alone():
             tickets = self._progress.open.of(number)
             while self._places[number] < len(tickets):
                 outcome = self._updated(tickets[self._places[number]], unit, hashed)
@@ -202,46 +189,35 @@ class Session:
     def close_batches(self) -> bool:
         """Close the batches that are due, by a rule of your own on time, never on rewards. Returns whether any was due.
 
-        Refused with `wait_always`.
+        Refused with `wait_always` until they have waited, or all pulls of the horizon were given out.
         """
-        require(not self._wait_always, "wait_always", True, "False to close batches before they have waited")
-        with self._lock, self._journal.usable(), self._journal.guarded():
+        with self._alone():
+            allowed = not self._wait_always or self._progress.may_close
+            require(allowed, "wait_always", True, "False to close batches before they have waited")
             if not self._progress.run.due:
                 return False
-            self._write([self._release()])
+            with self._journal.guarded():
+                self._release()
             return True
 
     def ledger(self) -> tuple[Release, ...]:
         """What was released, as an audit reads it: noisy sums, each moved by all rewards that one user has in it."""
-        with self._lock, self._journal.usable():
-            return ledger_of(self._progress, self.contributions)
+        with self._alone():
+            return ledger_of(self._progress, changed_at_once(self._header))
 
     def spent(self) -> Spent:
         """What the releases cost one user: contributions x epsilon, whatever their number, and 0 before the first.
 
         With a rho that is contributions^2 x rho, and no epsilon. With a `user_key` a user may come back in later
         batches: it is as much for each time that batches were closed, and at most horizon x epsilon to the end, or
-        contributions x horizon x rho.
+        contributions x horizon x rho. With `wait_always`, too, take 2 x contributions for contributions.
         """
-        with self._lock, self._journal.usable():
-            return spent_by(self._progress, self.contributions, self._anchored, self._closings)
-
-    def head(self) -> str:
-        """The head of the journal, with all that `select` and `close_batches` have returned: for `expect`.
-
-        Write it down elsewhere before the tickets are used, and of two the one with the larger number before the "-".
-        It is public.
-        """
-        with self._lock, self._journal.usable():
-            return self._journal.head()
-
-    def would_exceed(self, epsilon: float) -> bool:
-        """Whether this session, to its end, spends more than `epsilon` of the privacy of one user; zCDP has none."""
-        return self.spent().most > budget(epsilon)
+        with self._alone():
+            return spent_by(self._progress, self._header, self._anchored, self._closings)
 
     def state(self) -> dict[str, Any]:
         """What is public, as plain data: tickets, pulls that count, whether it waits for rewards, what is known."""
-        with self._lock, self._journal.usable():
+        with self._alone():
             progress = self._progress
             return {
                 "tickets": progress.issued,
@@ -251,17 +227,6 @@ class Session:
                 "releases": progress.released,
                 **progress.run.summary(),
             }
-
-    def close(self) -> None:
-        """Let another process open the journal. Nothing is lost without it."""
-        with self._lock:
-            self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _steps(self, unit: float, rewards: int = 1) -> int:
         """The sum of equal rewards in steps of the grid, to the nearest; on a policy's own grid each at random.
@@ -273,10 +238,7 @@ class Session:
 
     def _closes(self) -> bool:
         """Whether the batches that are due are closed before the next ticket."""
-        progress = self._progress
-        if progress.waited >= self._patience:
-            return True
-        return not self._wait_always and not self._absent()
+        return self._progress.may_close or (not self._wait_always and not self._absent())
 
     def _absent(self) -> int:
         """The number of rewards that are missing in batches that are due."""
@@ -285,22 +247,30 @@ class Session:
     def _absent_of(self, arm: int) -> int:
         return len(self._progress.open.of(arm)) - self._present[arm]
 
-    def _release(self) -> JournalRow:
-        """Draw the noise of the due batches and absorb the noisy sums; the caller stores them before anything else."""
-        progress = self._progress
-        due = progress.run.due
-        body: dict[str, Any] = {"arms": list(due)}
+    def _release(self) -> None:
+        """Close the batches that are due: draw the noise, and write it down before the policy sees it.
+
+        Else a policy that fails on some noise would get other noise after a restart, until it does not fail.
+        """
+        progress, run = self._progress, self._progress.run
+        due = [int(arm) for arm in run.due]
+        require_numbers(run, len(due))
+        body: dict[str, Any] = {"arms": due}
         if not self._wait_always:
             body["missing"] = self._absent()
         sums = [self._sums[arm] + self._steps(self._missing, self._absent_of(arm)) for arm in due]
+        body["steps"] = [with_noise(int(total), run) for total in run.numbers_of(sums)]
+        left = [ticket for arm in due for ticket in self._users.forget(progress.open.of(arm))]
         for arm in due:
-            self._closed += self._users.forget(progress.open.of(arm))
             del self._sums[arm], self._present[arm], self._places[arm]
-        body["steps"] = [with_noise(total, progress.run) for total in progress.run.numbers_of(sums)]
-        progress.release(body["steps"])
+        self._journal.write([JournalRow("release", body)], users=dict.fromkeys(left))
         if self._closings is not None:
             self._closings += 1
-        return JournalRow("release", body)
+        try:
+            progress.release(body["steps"])
+        except Exception as error:  # every restart will meet it, in the same row
+            told_ = f"policy {self.policy.name} fails on a release that is on disk: {shortened(error)}"
+            raise JournalError(f"{self._journal.path}: {told_}") from error
 
 
 def session_header(
@@ -347,13 +317,13 @@ def require_steps(ticket: int, steps: int, grid: int, path: object) -> None:
         raise JournalError(f"{path}: ticket {ticket} of secret_rewards is damaged: {steps} of {grid} steps")
 
 
-def ledger_of(progress: SessionProgress, contributions: int) -> tuple[Release, ...]:
-    """The releases of a session; `high` is what one user moves a sum by, in rewards."""
+def ledger_of(progress: SessionProgress, changed: int) -> tuple[Release, ...]:
+    """The releases of a session; `high` is what one user, who changes so many rewards, moves a sum by."""
     run, names = progress.run, [f"release {number}" for number in range(1, progress.released + 1)]
-    steps = contributions * steps_of_a_reward(run)
+    steps = changed * steps_of_a_reward(run)
     if run.rho is not None:
-        return tuple(GridNormal(name, "", steps, contributions**2 * run.rho) for name in names)
-    high, scale = float(contributions), 1 / run.epsilon
+        return tuple(GridNormal(name, "", steps, changed**2 * run.rho) for name in names)
+    high, scale = float(changed), 1 / run.epsilon
     return tuple(GridRelease(name, "", 0.0, high, 1.0, scale, steps) for name in names)
 
 

@@ -1,13 +1,15 @@
 """The privacy budget of one user that sessions spend, as numbers and in words."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bandits.deploy.tickets import SessionProgress
 from bandits.mechanisms.concentrated import rho_of_discrete_laplace
 from bandits.mechanisms.deployable import GRID
 from bandits.parameters import require
-from bandits.policies.batched import BatchedRun
+from bandits.policies.batched import BatchedRun, moved_by_a_reward
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ def spent(
     rho: float | None = None,
     counted: tuple[int, int] | None = None,
     steps: int = 1,
+    changed: int | None = None,
 ) -> Spent:
     """The cost of `releases` that are each epsilon-private for one reward: `contributions` times as much for one user.
 
@@ -55,15 +58,17 @@ def spent(
     copy of the journal was restored. `counted`, if `contributions` is of open batches alone: how many rewards of one
     user are in releases at most, so far and to the end. Batches that are closed one after another add up (adaptive
     composition): e rewards cost e x epsilon, and `contributions` x e x rho, since no closing has more of them.
+    `changed`: how many rewards of a closing one user changes, if that is not `contributions`.
     `steps`: by how many one reward moves a number with discrete Laplace noise; 1 also if each reward has a message of
     its own, whatever the noise (bandits/guarantees.md, 6.7).
     """
+    changed = contributions if changed is None else changed
     so_far, to_the_end = counted or (contributions if releases else 0, contributions)
     now, most = (epsilon * rewards if rewards else 0.0 for rewards in (so_far, to_the_end))
     if rho is not None:
-        of_a_reward = contributions * rho
+        of_a_reward = changed * rho
     else:  # it is convex in the rewards, which cost the most if all are in one number
-        of_a_reward = rho_of_discrete_laplace(contributions * epsilon, contributions * steps) / contributions
+        of_a_reward = rho_of_discrete_laplace(changed * epsilon, changed * steps) / changed
     now_rho, most_rho = of_a_reward * so_far, of_a_reward * to_the_end
     who = "one user with one reward" if contributions == 1 else f"one user with at most {contributions} rewards"
     words = f"{outputs} are {_in_words(most, most_rho)} for {who}"
@@ -77,16 +82,54 @@ def steps_of_a_reward(run: BatchedRun) -> int:
     return GRID if run.grid == GRID else 1  # other grids change from batch to batch
 
 
-def spent_by(progress: SessionProgress, contributions: int, anchored: bool, closings: int | None) -> Spent:
+LOOKED_AT = 100  # sums of a release; all are alike in most policies, and there may be 10^6
+
+
+def require_numbers(run: BatchedRun, due: int) -> None:
+    """Raise `ParameterError` if a reward moves what is released of `due` sums by more than the noise is made for.
+
+    It looks at sums of 0 and 1, not at those of users: whether a policy is refused must not depend on rewards.
+    """
+    if type(run).numbers_of is BatchedRun.numbers_of:
+        return
+    sums = [0] * due
+    for place in range(0, due, -(-due // LOOKED_AT)):
+        moved = moved_by_a_reward(run, sums, place)
+        require(moved <= 1, "policy", f"{moved:g}", "one whose `numbers_of` a reward of 1 moves by at most 1 in all")
+        numbers = run.numbers_of([*sums[:place], 1, *sums[place + 1 :]])
+        whole = all(number == int(number) for number in numbers)
+        require(whole, "policy", numbers, "one whose `numbers_of` are whole numbers for sums that are")
+
+
+def changed_at_once(header: Mapping[str, Any]) -> int:
+    """By how many rewards one user changes the sums of a closing at most: `contributions` of a header, or twice that.
+
+    If users are counted, which of their rewards are beyond the limit follows from which they send. With `wait_always`
+    that is protected too: between any two ways to send at most `contributions` rewards leave the sums of a closing and
+    as many enter, while all that is sent by others counts as before. Otherwise it is public, and values alone change.
+    """
+    twice = "users" in header and header["wait_always"]
+    return int(header["contributions"]) * (2 if twice else 1)
+
+
+def spent_by(progress: SessionProgress, header: Mapping[str, Any], anchored: bool, closings: int | None) -> Spent:
     """`spent` by a session that counts its users if it has `closings`: how often it closed batches, one after another.
 
-    A closing has at most `contributions` rewards of one user, and no session has more rewards than pulls.
+    A closing has at most `changed_at_once` rewards that one user changes, and no session has more rewards than pulls.
     """
-    run, counted = progress.run, None
+    run, counted, changed = progress.run, None, changed_at_once(header)
     if closings is not None:
-        counted = min(contributions * closings, progress.pulls), progress.horizon
-    steps, released = steps_of_a_reward(run), progress.released
-    return spent(run.epsilon, contributions, released, anchored=anchored, rho=run.rho, counted=counted, steps=steps)
+        counted = min(changed * closings, progress.pulls), progress.horizon
+    return spent(
+        run.epsilon,
+        header["contributions"],
+        progress.released,
+        anchored=anchored,
+        rho=run.rho,
+        counted=counted,
+        steps=steps_of_a_reward(run),
+        changed=changed,
+    )
 
 
 def _in_words(most: float, most_rho: float) -> str:
@@ -103,11 +146,10 @@ def on_same_users(*sessions: Spent) -> Spent:
     return _together(sessions, sum, "a user may be in all sessions")
 
 
-def _together(sessions: tuple[Spent, ...], combined: object, words: str) -> Spent:
+def _together(sessions: tuple[Spent, ...], combined: Callable[[list[float]], float], words: str) -> Spent:
     require(len(sessions) > 0, "sessions", len(sessions), "at least one")
     for one in sessions:
         require(isinstance(one, Spent), "sessions", repr(one), "what `spent()` of each session returns")
-    assert callable(combined)
     epsilon, most = combined([one.epsilon for one in sessions]), combined([one.most for one in sessions])
     rho, most_rho = combined([one.rho for one in sessions]), combined([one.most_rho for one in sessions])
     words += f": all together are {_in_words(most, most_rho)} for one user"

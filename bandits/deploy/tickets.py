@@ -22,9 +22,9 @@ from bandits.deploy.checks import (
     whole_at_least,
     whole_numbers,
 )
-from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot
+from bandits.deploy.journal import Journal, JournalError, JournalRow, Snapshot, require_openable
 from bandits.parameters import ParameterError, require, require_arms
-from bandits.policies.base import Policy
+from bandits.policies.base import Policy, require_arm
 from bandits.policies.batched import BatchedRun
 
 
@@ -123,6 +123,22 @@ class SessionProgress:
         self.issued = self.pulls = self.waited = self.released = self.unsaved = 0
         self.open = OpenTickets()
 
+    @property
+    def most_waits(self) -> int:
+        """Tickets that can be given out while batches are due: those of the last `select` come after the patience."""
+        return self.patience + self.horizon
+
+    @property
+    def may_close(self) -> bool:
+        """Whether batches that are due can be closed whatever has come: after their patience, and at the horizon."""
+        return self.waited >= self.patience or self.pulls == self.horizon
+
+    def next_arm(self, rng: np.random.Generator) -> int:
+        """The choice of the policy. Raises `ValueError` for what is no arm, which no journal may hold."""
+        arm = self.run.next_arm(rng)
+        require_arm(arm, self.arms, self.pulls + 1)
+        return int(arm)
+
     def pull(self, arm: int) -> Ticket:
         """Give out a ticket of the policy."""
         self.pulls += 1
@@ -139,7 +155,7 @@ class SessionProgress:
 
     def wait(self) -> Ticket:
         """Give out a ticket while batches are due: their arms in turn."""
-        arm = self.run.due[self.waited % len(self.run.due)]
+        arm = int(self.run.due[self.waited % len(self.run.due)])
         self.waited += 1
         return self._issue(arm)
 
@@ -165,7 +181,7 @@ class SessionProgress:
         for name in self._COUNTS:
             setattr(self, name, saved[name])
         allowed = all(is_integer(saved[name]) and saved[name] >= 0 for name in self._COUNTS)
-        if not allowed or self.pulls > min(self.horizon, self.issued) or self.waited > self.patience:
+        if not allowed or self.pulls > min(self.horizon, self.issued) or self.waited > self.most_waits:
             raise ValueError("its numbers of tickets are out of range")
 
     def follow(self, row: JournalRow) -> None:
@@ -175,7 +191,7 @@ class SessionProgress:
             return
         if row.kind not in ("pull", "wait"):
             raise ValueError(f"unknown kind {row.kind}")
-        left = self.patience - self.waited if row.kind == "wait" else self.horizon - self.pulls
+        left = self.most_waits - self.waited if row.kind == "wait" else self.horizon - self.pulls
         for arm, count in pulls_in_a_row(row.body, self.arms, left):
             for _ in range(count):
                 self._expect(row.kind, arm)
@@ -185,10 +201,12 @@ class SessionProgress:
         arms, steps, due = whole_numbers(body["arms"]), whole_numbers(body["steps"]), list(self.run.due)
         if not due or arms != due:
             raise ValueError(f"arms {shortened(arms)} are released, {due} are due")
-        if len(steps) != len(self.run.numbers_of([0] * len(due))) or any(abs(total) >= MOST for total in steps):
+        if len(steps) != len(self.run.numbers_of([0] * len(due))) or not all(-MOST <= total < MOST for total in steps):
             raise ValueError(f"{shortened(steps)} are no noisy sums of {len(due)} arms")
         if ("missing" in body) is self.wait_always:
             raise ValueError("the number of missing rewards is in a release unless wait_always")
+        if self.wait_always and not self.may_close:
+            raise ValueError(f"the batches of arms {due} waited for {self.waited} tickets alone")
         (missing,), most = whole_numbers([body.get("missing", 0)]), sum(len(self.open.of(arm)) for arm in due)
         if not 0 <= missing <= most:
             raise ValueError(f"{shortened(missing)} rewards are missing of {most}")
@@ -219,17 +237,25 @@ class Public(Protocol):
 EVERY = 5_000  # tickets and reports between two snapshots
 MOST_ARMS = 10**6  # which are in memory one by one
 LONGEST_NAME = 100  # characters of the name of an arm
-MOST = 2**63  # more than any noisy sum, which is drawn in 64 bits
+MOST = 2**63  # noisy sums are drawn in 64 bits
 # What rows and snapshots of another policy raise, or those of nobody.
 UNFIT = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def snapshot_of(state: Public) -> dict[str, Any] | None:
-    """The snapshot to write with the next rows; None if none is due yet."""
+    """The snapshot to write with the next rows; None if none is due yet, and for a state that JSON has no words for.
+
+    It is never needed, so that no such policy may end a session.
+    """
     if state.unsaved < EVERY:
         return None
     state.unsaved = 0
-    return state.saved()
+    saved = state.saved()
+    try:
+        json.dumps(saved, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return saved
 
 
 def restore(state: Public, journal: Journal, header: Mapping[str, Any]) -> None:
@@ -264,7 +290,7 @@ def replay_rows(
         yield row
         try:
             state.follow(row)
-        except UNFIT as error:
+        except Exception as error:  # of a policy from elsewhere anything
             raise JournalError(f"{path}: row {number} of journal does not fit the policy: {told(error)}") from None
         if snapshot and snapshot.row == number and snapshot.state != json.loads(json.dumps(state.saved())):
             raise JournalError(f"{path}: table snapshot does not follow from the {number} rows before it")
@@ -345,7 +371,9 @@ def number_of(arm: Any, header: Mapping[str, Any]) -> int:
     Raises `ParameterError` for any other.
     """
     if names := header.get("names"):
-        require(arm in names, "arm", shortened(repr(arm)), f"one of the names {shortened(names)}")
+        require(
+            isinstance(arm, str) and arm in names, "arm", shortened(repr(arm)), f"one of the names {shortened(names)}"
+        )
         return int(names.index(arm))
     allowed = is_integer(arm) and 0 <= arm < header["arms"]
     require(allowed, "arm", shortened(repr(arm)), f"the number of one of the {header['arms']} arms, from 0 on")
@@ -358,6 +386,8 @@ def open_journal(path: Path | str, expect: str | None) -> Journal:
     Raises `JournalError`, also where there is no file yet and a row is expected.
     """
     require(expect is None or isinstance(expect, str), "expect", repr(expect), "what `head()` returned")
+    require(isinstance(path, str | Path), "journal", repr(path), "the path of a file")
+    require_openable(path)
     if expect is not None and not Path(path).is_file():
         raise JournalError(f"{path}: no such file, and row {expect} is expected in it")
     journal = Journal(path)

@@ -1,8 +1,9 @@
 """How many rewards of one user count in batches that are open together, without a name of the user on disk.
 
 A user is known by a hash with a key that the operator keeps elsewhere: without it nobody can try names. The hash of a
-reward is kept while its batch is open, as a restart must not forget it, and is removed, with what the file had in its
-place, by the transaction that releases the batch.
+reward is kept while its batch is open, as a restart must not forget it. The transaction that releases the batch
+removes it, overwrites its place in the file, and makes the file beside it (`-journal`) empty. Blocks that the file
+system has freed, or a disk that writes elsewhere, may hold it until they are used again.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from bandits.deploy.checks import shortened
+from bandits.deploy.checks import is_unicode, shortened
 from bandits.deploy.journal import Journal, JournalError
 from bandits.parameters import require
 
@@ -44,27 +45,27 @@ def _hashed(text: str, key: bytes) -> str:
 class Users:
     """The users of the rewards in open batches. Raises `JournalError` for a journal in which one has too many."""
 
-    def __init__(self, key: bytes | None, most: int, journal: Journal) -> None:
-        self._key, self._most, self._journal = key, most, journal
+    def __init__(self, key: bytes | None, most: int) -> None:
+        self._key, self._most = key, most
         self._of = dict[int, str]()  # user of each reward
         self._rewards = Counter[str]()
 
-    def restore(self, tickets: Iterable[int]) -> None:
-        """Take what the journal has of the tickets whose batches are open."""
+    def restore(self, journal: Journal, tickets: Iterable[int]) -> None:
+        """Take what a journal has of the tickets whose batches are open."""
         unknown = set(tickets)
-        for ticket, user in self._journal.users():
+        for ticket, user in journal.users():
             if ticket not in unknown or not re.fullmatch("[0-9a-f]{32}", user) or self._key is None:
-                raise JournalError(f"{self._journal.path}: ticket {ticket} of secret_users is damaged")
+                raise JournalError(f"{journal.path}: ticket {ticket} of secret_users is damaged")
             self.count(ticket, user)
         if any(count > self._most for count in self._rewards.values()):
-            raise JournalError(f"{self._journal.path}: a user in secret_users has more than {self._most} rewards")
+            raise JournalError(f"{journal.path}: a user in secret_users has more than {self._most} rewards")
 
     def checked(self, user: Any) -> str | None:
         """The hash of a user; None without a key. Raises `ParameterError` for what is no user."""
         if self._key is None:
             require(user is None, "user", shortened(repr(user)), "left out, as the session has no user_key")
             return None
-        allowed = isinstance(user, str) and 0 < len(user) <= LONGEST_USER
+        allowed = isinstance(user, str) and 0 < len(user) <= LONGEST_USER and is_unicode(user)
         require(allowed, "user", shortened(repr(user)), f"a text of 1 to {LONGEST_USER} characters that names the user")
         return _hashed(user, self._key)
 

@@ -24,7 +24,7 @@ class TopTwo(NamedTuple):
     ----------
     epsilon: the privacy budget.
     beta: the probability with which a wrong arm may be returned.
-    proved: whether the threshold is the proved one.
+    proved: whether the threshold is the one with a proof.
     """
 
     epsilon: float

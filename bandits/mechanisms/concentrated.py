@@ -18,7 +18,7 @@ PURE_HALVINGS = 100  # of a range of epsilon that is at most 1 or twice its low 
 
 def require_rho(rho: float) -> None:
     """A rho of zCDP is a number above zero."""
-    require(RHOS[0] <= rho <= RHOS[1], "rho", rho, "a finite number > 0 (in 1e-100..1e100)")
+    require(RHOS[0] <= rho <= RHOS[1], "rho", rho, f"a finite number > 0 (in {RHOS[0]:g}..{RHOS[1]:g})")
 
 
 def concentrated_delta(rho: float, epsilon: float) -> float:

@@ -5,6 +5,7 @@ the noise. `play_batches` does so for given rewards with simulated noise, `bandi
 exact noise, and writes every release down.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -44,7 +45,10 @@ class BatchedRun(ABC):
         return GRID
 
     def numbers_of(self, sums: Sequence[Any]) -> list[Any]:
-        """What is released of the sums of the due batches: these, or numbers of which a reward moves one by no more."""
+        """What is released of the sums of the due batches: these, or whole linear combinations of them.
+
+        A reward of 1 moves all of them together by at most 1, see `moved_by_a_reward`.
+        """
         return list(sums)
 
     @abstractmethod
@@ -70,6 +74,19 @@ class BatchedRun(ABC):
     def restore(self, saved: dict[str, Any]) -> None:
         """Set a run that has just begun to the state that was `saved`."""
         raise NotImplementedError
+
+
+def moved_by_a_reward(run: BatchedRun, sums: Sequence[Any], place: int) -> float:
+    """By how much the released numbers move in all if a reward of 1 is added to the sum of a due batch.
+
+    Noise for a move of 1 hides them if this is at most 1: the sum of the moves, and with a `rho` that of their squares.
+    """
+    more = [*sums[:place], sums[place] + 1, *sums[place + 1 :]]
+    before, after = run.numbers_of(sums), run.numbers_of(more)
+    if len(before) != len(after):
+        return math.inf
+    moves = [abs(one - other) for one, other in zip(before, after, strict=True)]
+    return float(sum(moves) if run.rho is None else sum(move**2 for move in moves))
 
 
 def play_batches(

@@ -253,8 +253,9 @@ class DistRDPSE(DistributedElimination):
 
     Guarantee: `delta` and the epsilon that goes with it, of all sums that the server sees, one reward changed. The
     Renyi divergence of order a is at most a epsilon^2 / 2 + min{((2a - 1) g^2 + 6 g) epsilon^4 / (4 g^4), 3
-    epsilon^2 / (2 g)} (`skellam_renyi`), which falls with g, so that the first batch costs the most. They print
-    min{(2a - 1) epsilon^2 / (4 s^2) + 3 epsilon / (2 s^3), 3 epsilon^2 / (2 s)}, whose last term needs g >= s.
+    epsilon^2 / (2 g)} (`skellam_renyi`). This bound falls with g: that of the first batch covers all, though the exact
+    delta may rise from batch to batch. They print min{(2a - 1) epsilon^2 / (4 s^2) + 3 epsilon / (2 s^3), 3 epsilon^2 /
+    (2 s)}, whose last term needs g >= s.
     `epsilon` sets the scale of the noise; the declared epsilon is larger, see `renyi_epsilon`.
     """
 

@@ -303,7 +303,7 @@ class DPRUCB(HeavyTailedPolicy):
         """The trees over rewards truncated at B_n, and the confidence width, for that moment."""
         constants = self.loop_arguments(moment, horizon)
         order, power = 1 + moment.v, moment.v / (1 + moment.v)
-        bounds = (constants.truncation_rate * np.arange(1.0, horizon - arms + 2)) ** (1 / order)
+        bounds = (constants.truncation_rate * np.arange(1.0, max(horizon - arms, 0) + 2)) ** (1 / order)
         sums = adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget)
         return IndexRule(sums, lambda t, pulls: constants.bonus * ((math.log(2.0) + 4 * math.log(t)) / pulls) ** power)
 
@@ -325,7 +325,7 @@ class DPRUCB(HeavyTailedPolicy):
     def loop_arguments(self, moment: Moment, horizon: int) -> DPRUCBConstants:
         """What `truncated_ucb_pulls` takes from the parameters."""
         u, v = moment
-        log = math.log(horizon)
+        log = math.log(max(horizon, 2))
         levels = tree_levels(horizon)
         bonus = 18 * self.s * u ** (1 / (1 + v)) * (log ** (1.5 + 1 / v) / self.epsilon) ** (v / (1 + v))
         noise_scale = 2 * (levels if self.tree_budget == "levels" else log) / self.epsilon
@@ -348,7 +348,7 @@ class DPRUCB(HeavyTailedPolicy):
     # For audits: what is released, and what it costs.
     def ledger(self, arms: int, horizon: int, v: float = 1.0) -> tuple[Release, ...]:
         """The tree of one arm; the others cost the same. `v` is that of the instance; v = 1 costs the most."""
-        bounds = np.arange(1.0, horizon - arms + 2) ** (1 / (1 + v))  # in units of the first
+        bounds = np.arange(1.0, max(horizon - arms, 0) + 2) ** (1 / (1 + v))  # in units of the first
         return (adaptive_tree(horizon, self.epsilon, bounds, self.tree_budget),)
 
 

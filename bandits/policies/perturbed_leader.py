@@ -436,8 +436,9 @@ class GDPElimNew(Policy):
     def phase_length(self, phase: int, horizon: int) -> int:
         """N(k): fresh pulls of every arm in phase k = 1, 2, ..."""
         gap = 2.0**-phase
-        lift = optimism(horizon**2, self.epsilon, self.delta / 2)
-        return math.ceil(max(32 * math.log(horizon) / gap**2, 4 / gap * lift))
+        steps = max(horizon, 2)
+        lift = optimism(steps**2, self.epsilon, self.delta / 2)
+        return math.ceil(max(32 * math.log(steps) / gap**2, 4 / gap * lift))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -111,7 +111,7 @@ class DPUCB(Policy):
 
     def bonus(self, arms: int, horizon: int) -> float:
         """Gamma if it is the same at every step, else 0 (`chernoff`)."""
-        log_horizon = math.log(horizon)
+        log_horizon = math.log(max(horizon, 2))
         if self.confidence == "chernoff":
             return 0.0
         if self.confidence == "tight":
@@ -134,7 +134,7 @@ class DPUCB(Policy):
     def _sums(self, arms: int, horizon: int) -> RunningSums | PathSums | SignedSums:
         items = max(1, horizon - arms + 1)
         if self.tree == "binary":
-            return tree(horizon, self.tree_epsilon(arms), horizon - arms + 1)
+            return tree(horizon, self.tree_epsilon(arms), items)
         scale = self.released(arms, horizon).scale
         if self.tree == "signed":
             return SignedSums("signed-digit tree", "exact", self.arity, items, scale)

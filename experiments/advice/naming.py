@@ -7,7 +7,7 @@ from typing import Any
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
 from experiments.advice.fixed_budget import Namer, NamingCase, runs_to_show
-from experiments.advice.question import MOST_USERS, Question, below, number_of, number_of_runs, question
+from experiments.advice.question import MOST_USERS, Question, below, number_between, number_of_runs, question
 from experiments.errors import UserError
 
 FIRST = 16  # users an arm with which the search for the least number begins
@@ -100,7 +100,7 @@ def name_best(
     asking = question(users=MOST_USERS if users is None else users, **fields).hardest
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
-    allowed = None if error is None else number_of(error, "error", 0.001, below(0.5))
+    allowed = None if error is None else number_between(error, "error", 0.001, below(0.5))
     many = _runs(runs, None if len(asking.means) == 2 else allowed)
     case = _case(asking, allowed or USUAL, many, results_dir)
     search = _Search(case, tell)

@@ -12,7 +12,7 @@ from bandits.guarantees import Guarantee
 from experiments.advice.budgets import TRUSTS
 from experiments.advice.past import Past, read_past
 from experiments.config.plan import Setting
-from experiments.errors import UserError, nearest, shown, whole_number
+from experiments.errors import UserError, is_number, nearest, shown, whole_in
 from experiments.evidence.contests import FEWEST
 
 REWARDS = ("clicks", "bounded", "heavy")
@@ -154,16 +154,16 @@ def question(**fields: Any) -> Question:
         if name not in FIELDS:
             raise UserError(f"{name}: unknown field; {nearest(name, FIELDS)}")
     trust = _choice(given, "trust", tuple(TRUSTS), "central")
-    users = _whole(given, "users", 2, MOST_USERS)
+    users = whole_in({"users": None} | given, "users", 2, MOST_USERS)
     means, rewards, past, ends = _arms_of(given)
     if users < len(means):
         raise UserError(f"users: must be at least the {len(means)} arms, got {users}")
     moment = _moment(given, rewards)
     epsilon, rho = _budget(given)
-    delta = number_of(given.get("delta", 0.0), "delta", 0.0, below(1.0))
+    delta = number_between(given.get("delta", 0.0), "delta", 0.0, below(1.0))
     if rho is not None and delta:
         raise UserError("delta: leave it out beside rho, which says more")
-    many = _whole({"contributions": 1} | given, "contributions", 1, MOST_CONTRIBUTIONS)
+    many = whole_in({"contributions": 1} | given, "contributions", 1, MOST_CONTRIBUTIONS)
     order = np.random.default_rng(seed_of(means)).permutation(np.argsort(means, kind="stable"))
     means = tuple(float(round(means[arm], DIGITS)) for arm in order)
     past = None if past is None else past.in_order(order)
@@ -204,7 +204,7 @@ def _of_data(given: Mapping[str, Any]) -> tuple[tuple[float, ...], str, Past, No
 
 def number_of_runs(runs: Any, least: int = FEWEST) -> int:
     """The number of runs of each policy that is judged, at least so many. Raises `UserError`."""
-    return _whole({"runs": runs}, "runs", least, MOST_RUNS)
+    return whole_in({"runs": runs}, "runs", least, MOST_RUNS)
 
 
 def seed_of(means: Sequence[float]) -> int:
@@ -233,7 +233,7 @@ def _moment(given: Mapping[str, Any], rewards: str) -> float | None:
         if "moment" in given:
             raise UserError("moment: only for rewards=heavy")
         return None
-    return number_of(given.get("moment", 1.5), "moment", LEAST_MOMENT, 2.0)
+    return number_between(given.get("moment", 1.5), "moment", LEAST_MOMENT, 2.0)
 
 
 def _of_list(means: Any) -> tuple[float, ...]:
@@ -248,13 +248,13 @@ def _of_rate(given: Mapping[str, Any], rewards: str) -> tuple[tuple[float, ...],
 
     A range of gaps is answered at its geometric middle.
     """
-    arms, largest = _whole(given, "arms", 2, MOST_ARMS), 1.0 if rewards != "heavy" else 1e9
-    rate = number_of(given["rate"], "rate", 0.0, largest)
+    arms, largest = whole_in({"arms": None, **given}, "arms", 2, MOST_ARMS), 1.0 if rewards != "heavy" else 1e9
+    rate = number_between(given["rate"], "rate", 0.0, largest)
     ends = given.get("gap")
     ends = [ends, ends] if not isinstance(ends, Sequence) or isinstance(ends, str) else list(ends)
     if len(ends) != 2:
         raise UserError(f"gap: must be a number or [low,high], got {shown(given['gap'])}")
-    low, high = (number_of(end, "gap", 0.0, largest) for end in ends)
+    low, high = (number_between(end, "gap", 0.0, largest) for end in ends)
     most = math.inf if rewards == "heavy" else 1.0
     if not LEAST_GAP <= low <= high or rate + high > most or (arms > 2 and rate < high):
         raise UserError(
@@ -273,14 +273,14 @@ def _budget(given: Mapping[str, Any]) -> tuple[float, float | None]:
     if ("epsilon" in given) == ("rho" in given):
         raise UserError("epsilon: give either epsilon or rho")
     if "rho" in given:
-        rho = number_of(given["rho"], "rho", 1e-9, 1e3)
+        rho = number_between(given["rho"], "rho", 1e-9, 1e3)
         return math.sqrt(2 * rho), rho
-    return number_of(given["epsilon"], "epsilon", 1e-6, 100.0), None
+    return number_between(given["epsilon"], "epsilon", 1e-6, 100.0), None
 
 
-def number_of(value: Any, name: str, low: float, high: float) -> float:
+def number_between(value: Any, name: str, low: float, high: float) -> float:
     """A number from `low` to `high`. Raises `UserError`."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+    if not is_number(value) or not low <= value <= high:
         raise UserError(f"{name}: must be a number from {low:g} to {high:g}, got {shown(value)}")
     return float(value)
 
@@ -288,16 +288,6 @@ def number_of(value: Any, name: str, low: float, high: float) -> float:
 def below(limit: float) -> float:
     """The largest number that is less."""
     return math.nextafter(limit, -math.inf)
-
-
-def _whole(given: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    try:
-        value = whole_number(given.get(name))
-    except ValueError as error:
-        raise UserError(f"{name}: must be {error}") from None
-    if not least <= value <= most:
-        raise UserError(f"{name}: must be from {least} to {most}, got {value}")
-    return value
 
 
 def _choice(given: Mapping[str, Any], name: str, words: Sequence[str], default: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from functools import cache
+from inspect import unwrap
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -139,8 +140,9 @@ def loops_of(policy: type[Policy]) -> dict[str, Any]:
 
 
 def _function(member: Any) -> Any:
-    """The function of a property, or of a class or static method."""
-    return getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    """The function of a property, or of a class or static method, without what wraps it."""
+    function = getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    return unwrap(function) if callable(function) else function
 
 
 def _names(code: CodeType) -> set[str]:

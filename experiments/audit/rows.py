@@ -33,7 +33,7 @@ from experiments.audit.reaction import LONGEST, least_horizon
 from experiments.config.build import EXCUSE, build
 from experiments.config.compose import Composed, Composer
 from experiments.config.overrides import PARTS
-from experiments.errors import UserError, nearest, whole_number
+from experiments.errors import UserError, is_number, nearest, whole_in
 from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import in_words, is_own
 
@@ -148,19 +148,19 @@ def audit(
     composed = composer.compose(overrides)
     file = composer.file_of("policy", composed.choices["policy"])
     try:
-        asked = _asked(composed, composer, about)
-        if asked.private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
-            asked = asked.at_a_reaction(least)
-        asked = asked.within(steps)
-        cost, power, made = _cost(asked, workers)
+        wanted = _wanted(composed, composer, about)
+        if wanted.private and not any(text.lstrip("+").startswith("horizon=") for text in overrides):
+            wanted = wanted.at_a_reaction(least)
+        wanted = wanted.within(steps)
+        cost, power, made = _cost(wanted, workers)
     except ParameterError as error:
         raise UserError(f"{error} (policy {file})") from None
-    return _row(asked, cost, power, made, _excuse(composed.config, file))
+    return _row(wanted, cost, power, made, _excuse(composed.config, file))
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is asked of an audit.
+class _Wanted:
+    """What is wanted of an audit.
 
     Attributes
     ----------
@@ -180,13 +180,13 @@ class _Asked:
         """Whether the policy promises anything."""
         return self.policy.guarantee.private
 
-    def at_a_reaction(self, least: int) -> "_Asked":
+    def at_a_reaction(self, least: int) -> "_Wanted":
         """The same at the least horizon, from `least` steps on, at which arms depend on rewards."""
         chosen = chosen_horizon(self.game.at(max(self.game.arms, least)))
         horizon = chosen or (LONGEST if self.runs else self.game.horizon)
         return dataclasses.replace(self, game=self.game.at(horizon), chosen=chosen)
 
-    def within(self, steps: float) -> "_Asked":
+    def within(self, steps: float) -> "_Wanted":
         """The same with fewer runs, if those on one input have more steps. Raises `UserError` if it is still a lot."""
         arms, horizon = self.game.arms, self.game.horizon
         runs = int(min(self.runs, max(FEWEST_RUNS, steps / horizon)))  # not //: inf // 1 is no number
@@ -195,13 +195,13 @@ class _Asked:
         return dataclasses.replace(self, runs=runs)
 
 
-def _asked(composed: Composed, composer: Composer, about: DictConfig) -> _Asked:
+def _wanted(composed: Composed, composer: Composer, about: DictConfig) -> _Wanted:
     """What a config asks for, checked. Raises `UserError` or `ParameterError`."""
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
     instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
-    holding = {"arms": about, "horizon": composed.config, "runs": about}
-    arms, horizon, runs = (_at_least(holding[key], key, fewest) for key, fewest in _NUMBERS.items())
+    arms, runs = whole_in(about, "arms", 2, MOST_ARMS), whole_in(about, "runs", 0, MOST_RUNS)
+    horizon = whole_in(composed.config, "horizon", 1, MOST_STEPS)
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
@@ -212,27 +212,27 @@ def _asked(composed: Composed, composer: Composer, about: DictConfig) -> _Asked:
     played = policy
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
         played = GivenMoments.of(policy, instance)
-    return _Asked(policy, AuditGame(played, arms, horizon, domain, convention), level, runs, _failure(about))
+    return _Wanted(policy, AuditGame(played, arms, horizon, domain, convention), level, runs, _failure(about))
 
 
-def _cost(asked: _Asked, workers: int) -> tuple[PrivacyCost, Power | None, int]:
+def _cost(wanted: _Wanted, workers: int) -> tuple[PrivacyCost, Power | None, int]:
     """The bounds, with those of plays if there are `runs`; what they would have shown; and how many plays were made.
 
     Raises `UserError` or `ParameterError`.
     """
-    game, claimed, power, made = asked.game, asked.policy.guarantee, None, 0
-    cost = game.cost(asked.level)
-    audited = Audit(game, asked.level, asked.runs, asked.failure, workers)
-    if asked.runs:
-        require_runs(asked.runs, asked.failure)
-        if asked.level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
-            raise ParameterError("runs", f"must be 0 at level={asked.level}: plays compare whole sequences of arms")
-        sampled = plays(game, asked.runs, workers)
-        cost = with_plays(cost, claimed, sampled.arms, asked.failure, sampled.inputs)
+    game, claimed, power, made = wanted.game, wanted.policy.guarantee, None, 0
+    cost = game.cost(wanted.level)
+    audited = Audit(game, wanted.level, wanted.runs, wanted.failure, workers)
+    if wanted.runs:
+        require_runs(wanted.runs, wanted.failure)
+        if wanted.level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
+            raise ParameterError("runs", f"must be 0 at level={wanted.level}: plays compare whole sequences of arms")
+        sampled = plays(game, wanted.runs, workers)
+        cost = with_plays(cost, claimed, sampled.arms, wanted.failure, sampled.inputs)
         made = sampled.made
-        if asked.private:
+        if wanted.private:
             power = audited.by_plays(cost.verdict(claimed) is AuditVerdict.VIOLATED)
-    elif asked.private and cost.verdict(claimed) in BELIEVED:
+    elif wanted.private and cost.verdict(claimed) in BELIEVED:
         power = audited.by_bounds(cost)
     return cost, power, made + (0 if power is None else power.made)
 
@@ -272,20 +272,19 @@ def _words(power: Power | None, chosen: int | None) -> str:
     return "; ".join(filter(None, [horizon, "" if power is None else power.words]))
 
 
-MOST = {"runs": 10**8, "arms": 10**6}
+MOST_ARMS, MOST_RUNS, MOST_STEPS = 10**6, 10**8, 2**63 - 1
 MOST_TABLE = 10**7  # rewards that a play may see
 MOST_PLAYED = 10**10  # rewards of all plays together
-_NUMBERS = {"arms": 2, "horizon": 1, "runs": 0}
 
 
-def _row(asked: _Asked, cost: PrivacyCost, power: Power | None, made: int, excuse: str) -> AuditRow:
+def _row(wanted: _Wanted, cost: PrivacyCost, power: Power | None, made: int, excuse: str) -> AuditRow:
     """What was found, as a row."""
-    policy, level, game = asked.policy, asked.level, asked.game
+    policy, level, game = wanted.policy, wanted.level, wanted.game
     claimed, promised = policy.guarantee, policy.paper_guarantee
     bounds, _ = cost.bounds_of(claimed)
     bound = bounds or cost.epsilon or cost.delta
     assert bound is not None
-    judged = partial(_with_power, power=power, own=is_own(policy), runs=asked.runs)
+    judged = partial(_with_power, power=power, own=is_own(policy), runs=wanted.runs)
     return AuditRow(
         policy=policy.name,
         revision=policy.revision,
@@ -315,7 +314,7 @@ def _row(asked: _Asked, cost: PrivacyCost, power: Power | None, made: int, excus
         witness=bound.witness,
         excuse=excuse,
         plays=made,
-        power=_words(power, asked.chosen),
+        power=_words(power, wanted.chosen),
     )
 
 
@@ -365,18 +364,6 @@ def _word(config: DictConfig, key: str, words: type[Word]) -> Word:
         raise UserError(f"{key}={config[key]}: unknown {key}; {nearest(str(config[key]), list(words))}") from None
 
 
-def _at_least(config: DictConfig, key: str, least: int) -> int:
-    try:
-        value = whole_number(config[key])
-    except ValueError as error:
-        raise UserError(f"{key}: must be {error}") from None
-    if value < least:
-        raise UserError(f"{key}: must be at least {least}, got {value}")
-    if value > MOST.get(key, value):
-        raise UserError(f"{key}: must be at most {MOST[key]}, got {value}")
-    return value
-
-
 def _excuse(config: DictConfig, file: Path) -> str:
     """The key `_excuse_` in the YAML of the policy, why a violated promise is accepted; empty without it."""
     excuse = config.policy.get(EXCUSE, "")
@@ -387,6 +374,6 @@ def _excuse(config: DictConfig, file: Path) -> str:
 
 def _failure(config: DictConfig) -> float:
     value = config.failure
-    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise UserError(f"failure: must be a number in (0, 1), got {value}")
     return float(value)

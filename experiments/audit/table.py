@@ -121,12 +121,12 @@ def picked(rows: Sequence[AuditRow], conditions: Mapping[str, Any]) -> list[Audi
         if name not in columns:
             raise ParameterError(f"rows.{name}", f"no audit has {name}; {nearest(name, columns)}")
     chosen = [row for row in rows if all(matches(row.columns.get(name), value) for name, value in conditions.items())]
-    found = all(
+    complete = all(
         any(matches(row.columns.get(name), value) for row in chosen)
         for name, values in conditions.items()
         for value in _options(values, chosen, name)
     )
-    return chosen if found else []
+    return chosen if complete else []
 
 
 def _options(values: Any, chosen: Sequence[AuditRow], name: str) -> list[Any]:

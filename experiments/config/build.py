@@ -200,7 +200,7 @@ def convert(value: Any, to: Any) -> Any:
         return convert(value, (texts or options)[0])
     if origin is tuple:
         if not isinstance(value, list):
-            raise ValueError(f"a list, got {value}")
+            raise ValueError(f"a list (in Python one inside the list of values, [[0.1, 0.2]]), got {value!r}")
         return tuple(convert(item, typing.get_args(to)[0]) for item in value)
     if origin is list and not isinstance(value, list):
         raise ValueError(f"a list, got {value}")

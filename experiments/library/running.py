@@ -48,7 +48,8 @@ def run(
     config_dirs: folders with your own policies and experiments, as after --config-dir.
     workers: as "runner.workers=..." in `words`: processes, -1 for one per core; results do not depend on it.
     values: key=value or key=[values], as in `load`; epsilon, delta and rho are those of the budget, arms those of the
-        instance, and other keys with a dot are given as **{"policy.rounds": 3}.
+        instance, and other keys with a dot are given as **{"policy.rounds": 3}. A value that is a list is a list in the
+        list: **{"instance.means": [[0.1, 0.2]]}.
 
     Returns a table as `load` does, as `load_outcomes` for stopping rules, or as `load_identified` for searches for the
     best arm. After Ctrl-C nothing goes on, but with one worker or "runner=threads" a loop in machine code, which ends
@@ -79,7 +80,7 @@ def run(
 def _word(key: str, value: Any) -> str:
     """The word of the shell for key=value or key=[values]."""
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and pandas
-    several = list(value) if isinstance(value, list | tuple) else [value]
+    several = value if isinstance(value, list | tuple) else [value]
     if not several:
         raise UserError(f"{key}: has no values")
     return f"{KEYS.get(key, key)}={','.join(_text(key, one) for one in several)}"
@@ -87,10 +88,14 @@ def _word(key: str, value: Any) -> str:
 
 def _text(key: str, value: Any) -> str:
     value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list | tuple):
+        return f"[{','.join(_text(key, one) for one in value)}]"
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if is_number(value):
         return repr(value)
     if not isinstance(value, str | Path):
-        raise UserError(f"{key}: must be a text, a number, true or false, or a list of these, got {shown(value)}")
+        raise UserError(
+            f"{key}: must be a text, a number, true or false, or a list of these or of lists, got {shown(value)}"
+        )
     return str(value) if key in GROUPS else quoted(str(value))

@@ -316,7 +316,7 @@ def require_stored(name: str, value: Any, stored: Iterable[Any]) -> None:
 def _nearest_values(option: Any, stored: Iterable[Any]) -> str:
     """The stored numbers just below and above `option` if it is a number, else the nearest words."""
     numbers = sorted({value for value in stored if isinstance(value, int | float)})
-    if not isinstance(option, int | float) or not numbers:
+    if not isinstance(option, int | float) or not numbers or option != option:  # NaN has no neighbours
         return nearest(str(option), {str(value) for value in stored if value is not None})
     beside = [*[value for value in numbers if value < option][-1:], *[value for value in numbers if value > option][:1]]
     return f"the nearest: {', '.join(f'{value:.12g}' for value in beside)}"

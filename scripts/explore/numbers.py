@@ -35,23 +35,11 @@ def logarithms(numbers: FloatArray) -> tuple[Codes, float, float]:
     return np.where(positive, 1 + np.rint(above / step), 0).astype(np.uint16), least, step
 
 
-def from_logarithms(codes: Codes, least: float, step: float) -> FloatArray:
-    """The numbers that `logarithms` has coded, off by at most step / 2 of themselves."""
-    return np.where(codes > 0, np.exp(math.log(least) + step * (codes.astype(float) - 1)), 0.0)
-
-
 def in_planes(rows: Sequence[Codes]) -> bytes:
     """The rows one after another: of each the first code and then differences, all low bytes before all high ones."""
     differences = [np.diff(row, prepend=np.uint16(0)) for row in rows]  # modulo 2^16
     joined = np.concatenate(differences) if differences else np.zeros(0, np.uint16)
     return (joined & 0xFF).astype(np.uint8).tobytes() + (joined >> 8).astype(np.uint8).tobytes()
-
-
-def from_planes(content: bytes, lengths: Sequence[int]) -> list[Codes]:
-    """The rows that `in_planes` has written, from their lengths."""
-    low, high = np.frombuffer(content, np.uint8).reshape(2, -1).astype(np.uint16)
-    parts = np.split(low | (high << 8), np.cumsum(lengths)[:-1])
-    return [np.cumsum(part, dtype=np.uint16) for part in parts]
 
 
 def in_four_bytes(numbers: FloatArray) -> bytes:

@@ -197,6 +197,16 @@ def test_run_takes_what_load_takes(tmp_path):
         run(horizon={1})
 
 
+def test_run_takes_lists_as_values(tmp_path):
+    words = {"instance": "bernoulli", "policy": "ucb1", "horizon": 100, "replications": 1, "results_dir": tmp_path}
+    for means in ([[0.1, 0.2], [0.3, 0.4]], np.array([[0.1, 0.2], [0.3, 0.4]]), ((0.1, 0.2), (0.3, 0.4))):
+        table = run(workers=1, **words, **{"instance.means": means})
+        assert set(table.means) == {"[0.1, 0.2]", "[0.3, 0.4]"}
+    for means in ([0.1, 0.2], "[0.1,0.2]"):
+        with pytest.raises(UserError, match=r"means: must be a list \(in Python one inside the list of values, \[\["):
+            run(**words, **{"instance.means": means})
+
+
 SESSION = """
 import sys
 from bandits.deploy import Session

@@ -6,7 +6,15 @@ from functools import cache
 import numpy as np
 
 from bandits.arrays import FloatArray
-from bandits.bounds.sajed2019 import consistent_lower_bound_slope, dp_se_regret, private_lower_bound
+from bandits.bounds.sajed2019 import (
+    bounded_worst_case_lower_bound_order,
+    consistent_lower_bound_slope,
+    dp_exponential_nas_samples,
+    dp_se_regret,
+    dp_se_worst_case_regret,
+    private_lower_bound,
+    stopping_lower_bound_order,
+)
 from bandits.environments.bernoulli import C1, C2, C3, C4
 from bandits.mechanisms.path_tree import path_loss
 from bandits.mechanisms.tree import close_node, node_scale
@@ -38,13 +46,22 @@ def _noise_above(step: str, depth: int) -> float:
 
 def path_share() -> list[Setting]:
     """Exact privacy loss of all nodes above a leaf, noise of scale log2(T) / epsilon, as a share of epsilon"""
+    return _path_shares(1, 2, 3, 4, 8, 16, 26)
+
+
+def path_share_from_four() -> list[Setting]:
+    """Exact privacy loss of all nodes above a leaf from T = 4 on, as a share of epsilon"""
+    return _path_shares(2, 3, 4, 8, 16, 26)
+
+
+def _path_shares(*depths: int) -> list[Setting]:
     return [
         Setting(
             {"T": f"2^{depth}", "root": "with" if root else "without"},
             exactly(path_loss(depth, root=root) / depth),
             at_most=1.0,
         )
-        for depth in (2, 3, 4, 8, 16, 26)
+        for depth in depths
         for root in (True, False)
     ]
 
@@ -97,4 +114,41 @@ def upper_over_lower_bound() -> list[Setting]:
     return [
         *matching(ratio, base | {"epsilon": 100.0}, further | {"epsilon": 1e4}, where="learning outweighs privacy"),
         *matching(ratio, base | {"epsilon": 1e-6}, further | {"epsilon": 1e-9}, where="privacy outweighs learning"),
+    ]
+
+
+def minimax_over_lower_bound() -> list[Setting]:
+    """Ratio of the bound of Theorem 4.4 to sqrt(log T) times the lower bound, and its growth"""
+
+    def ratio(horizon: float, arms: float, epsilon: float) -> float:
+        lower = bounded_worst_case_lower_bound_order(int(arms), epsilon, int(horizon))
+        return dp_se_worst_case_regret(int(arms), epsilon, int(horizon)) / (lower * math.sqrt(math.log(horizon)))
+
+    learning, private = {"horizon": 1e100, "epsilon": 1.0}, {"horizon": 1e100, "epsilon": 1e-85}
+    return [
+        *matching(
+            ratio, learning | {"arms": 64}, {"horizon": 1e300, "arms": 65536, "epsilon": 1e4}, outweighs="learning"
+        ),
+        *matching(
+            ratio, private | {"arms": 64}, {"horizon": 1e140, "arms": 65536, "epsilon": 1e-88}, outweighs="privacy"
+        ),
+    ]
+
+
+def stopping_bounds() -> list[Setting]:
+    """Ratio of the bound of Theorem 3.3 to the order of Corollary 3.6, R = 1, and its growth"""
+
+    def ratio(mean: float, accuracy: float, epsilon: float, beta: float) -> float:
+        problem = mean, 1.0, epsilon, accuracy, beta
+        return dp_exponential_nas_samples(*problem) / stopping_lower_bound_order(*problem)
+
+    def at_the_edge(beta: float) -> float:
+        return ratio(math.exp(-1 / beta) / 0.1, 0.1, 1.0, beta)
+
+    base = {"mean": 0.1, "accuracy": 0.1, "beta": 1e-100}
+    further = {"mean": 1e-4, "accuracy": 1e-4, "beta": 1e-300}
+    return [
+        *matching(ratio, base | {"epsilon": 1e6}, further | {"epsilon": 1e9}, where="sampling outweighs privacy"),
+        *matching(ratio, base | {"epsilon": 1e-9}, further | {"epsilon": 1e-12}, where="privacy outweighs sampling"),
+        *matching(at_the_edge, {"beta": 0.05}, {"beta": 0.005}, where="log(R / (alpha |mean|)) = 1 / beta"),
     ]

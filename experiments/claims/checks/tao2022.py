@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import integrate
+from scipy import integrate, optimize
 
-from bandits.arrays import FloatArray
+from bandits.audit.ledger import Domain
 from bandits.bounds.local_privacy import (
     local_variation_lower_bound_slope,
     local_variation_two_armed_lower_bound_slope,
@@ -14,6 +14,8 @@ from bandits.bounds.local_privacy import (
 )
 from bandits.bounds.tao2022 import (
     dprse_regret,
+    dprse_regret_order,
+    dprse_worst_case_regret_order,
     heavy_lower_bound,
     ldprse_regret,
     ldprse_regret_order,
@@ -21,11 +23,15 @@ from bandits.bounds.tao2022 import (
     local_worst_case_lower_bound,
 )
 from bandits.environments.heavy_tails import S1, S2, S3
-from bandits.loops.heavy_leader import DPRUCBConstants
-from bandits.policies.heavy_tailed import DPRUCB
+from bandits.policies.given_moments import GivenMoments
+from bandits.policies.heavy_tailed import DPRSE, DPRUCB, Moment
+from experiments.claims.checks import ROUNDING
 from experiments.claims.checks.matching import GROWTH, matching
 from experiments.claims.settings import Setting
 from experiments.intervals import exactly
+
+ARMS, GAP = 5, 0.1
+LONG = 10**60  # steps: no epoch that is looked at is cut off
 
 
 def theory_on_the_instances() -> list[Setting]:
@@ -45,30 +51,74 @@ def _local_regret(bound: Callable[..., float], family: type[S1 | S2 | S3], v: fl
     return bound(instance.gaps[instance.gaps > 0], 1.0, 10**15, v, instance.moment)
 
 
-def mean_of_dprucb() -> list[Setting]:
-    """Largest error of a private mean of DPRUCB in 1000 runs over the width of Lemma 3, one arm pulled at every step"""
+def first_epoch_over_lemma_4() -> list[Setting]:
+    """Growth, from u = 1 to 10^6, of what each arm is pulled in DPRSE's first epoch, over the print of Lemma 4"""
+
+    def printed(v: float, u: float) -> float:
+        log = math.log(ARMS * LONG) + math.log(math.log(1 / GAP))
+        return float(u ** (1 / (1 + v)) * log / GAP ** ((1 + v) / v))
+
+    return _growth_in_u(lambda v, u: _first_epoch(v, u) / printed(v, u))
+
+
+def first_epoch_over_theorem_4() -> list[Setting]:
+    """Growth, from u = 1 to 10^6, of the regret of DPRSE's first epoch, over the print of Theorem 4"""
+    gaps = np.full(ARMS - 1, GAP)
+    return _growth_in_u(lambda v, u: _first_epoch(v, u) * gaps.sum() / dprse_regret_order(gaps, 1.0, LONG, v, u))
+
+
+def first_epoch_over_minimax() -> list[Setting]:
+    """Growth, from T = 10^12 to 10^24, of regret in DPRSE's first epoch, u so large that it lasts, over Theorem 4"""
     settings = []
     for v in (0.5, 0.9):
-        for epsilon in (0.1, 1.0):
-            policy, instance = DPRUCB(epsilon), S1(v)
-            constants = policy.loop_arguments(policy.moment(instance), 10**4)
-            for pulls in (15, 255, 4095):  # the most nodes of the tree
-                rng = np.random.default_rng(pulls)
-                errors = _private_means(instance, constants, pulls, rng) - instance.mean_rewards[0]
-                width = constants.bonus * (math.log(2 * pulls**4) / pulls) ** (v / (1 + v))
-                where = {"v": v, "epsilon": epsilon, "pulls": pulls}
-                settings.append(Setting(where, exactly(errors.max() / width), at_most=1.0))
+        ratios = []
+        for horizon in (10**12, 10**24):
+            u = (horizon / _first_epoch(v, 1.0, horizon)) ** v
+            lost = horizon * (1 - 1 / ARMS)  # all arms in turn, gaps of 1
+            assert ARMS * _first_epoch(v, u, horizon) >= horizon
+            ratios.append(lost / dprse_worst_case_regret_order(ARMS, 1.0, horizon, v, u))
+        settings.append(Setting({"v": v}, exactly(ratios[1] / ratios[0] - 1), at_most=GROWTH))
     return settings
 
 
-def _private_means(instance: S1, constants: DPRUCBConstants, pulls: int, rng: np.random.Generator) -> FloatArray:
-    """The private mean of arm 1 after `pulls` pulls in each of 1000 runs, by Algorithm 2: a node for each bit."""
-    bounds = (constants.truncation_rate * np.arange(1, pulls + 1)) ** (1 / (1 + instance.v))
-    rewards = instance.scales[0] * np.exp(rng.standard_exponential((1000, pulls)) / instance.tail_index)
-    sums = np.where(rewards <= bounds, rewards, 0.0).sum(axis=1)
-    ends = [pulls >> level << level for level in range(constants.levels) if pulls >> level & 1]
-    noise = sum(rng.laplace(scale=constants.noise_scale * bounds[end - 1], size=1000) for end in ends)
-    return np.asarray((sums + noise) / pulls)
+def _first_epoch(v: float, u: float, horizon: int = LONG) -> int:
+    return DPRSE(1.0).epoch_of(Moment(u, v), ARMS, 1, horizon).rounds
+
+
+def _growth_in_u(ratio: Callable[[float, float], float]) -> list[Setting]:
+    return [Setting({"v": v}, exactly(ratio(v, 1e6) / ratio(v, 1.0) - 1), at_most=GROWTH) for v in (0.5, 0.9)]
+
+
+def pulls_over_printed_36() -> list[Setting]:
+    """Pulls of the worse of two arms by DPRUCB until their indexes meet, means known, over the print, T = 10^18"""
+    gap, u, horizon = 0.5, 0.5, 10**18
+    settings = []
+    for v in (0.5, 0.9, 1.0):
+        log = math.log(2 * float(horizon) ** 4) * math.log(horizon) ** (1.5 + 1 / v)
+
+        def apart(pulls: float, v: float = v, log: float = log) -> float:
+            bonus, other = (
+                18 * u ** (1 / (1 + v)) * (log / count) ** (v / (1 + v)) for count in (pulls, horizon - pulls)
+            )
+            return float(bonus - other - gap)
+
+        pulls = optimize.brentq(apart, 1.0, horizon / 2)
+        printed = 36 * u ** (1 / v) * log / gap ** ((1 + v) / v) + 5
+        settings.append(Setting({"v": v}, exactly(pulls / printed), at_most=1.0))
+    return settings
+
+
+def tree_in_base_two() -> list[Setting]:
+    """Share of epsilon that one reward costs with epsilon / log2(T) at every node of DPRUCB's tree, two arms"""
+    settings = []
+    for v in (0.25, 0.5, 1.0):
+        policy = GivenMoments(DPRUCB(1.0, tree_budget="natural"), Moment(1.0, v))
+        for horizon in (3, 4, 5, 10, 1000):
+            bounds = policy.release_cost(2, horizon, Domain.SIGNED).epsilon
+            assert bounds is not None
+            share = exactly(bounds.kept * math.log(2))
+            settings.append(Setting({"v": v, "T": horizon}, share, at_most=1 + ROUNDING))
+    return settings
 
 
 def pareto_moment() -> list[Setting]:

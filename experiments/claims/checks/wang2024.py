@@ -1,8 +1,9 @@
 """What Wang and Zhu (2024) claim of laws and algorithms."""
 
 import math
+from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -10,13 +11,21 @@ from bandits.bounds.gaussian_leaders import gaussian_leader_slope
 from bandits.bounds.wang2024 import dp_ftpl_gauss_regret, gdp_elim_new_regret, two_armed_transcript_lower_bound
 from bandits.exact.gaussian_leaders import fixed_rewards_pulls
 from bandits.exponents import grown
-from bandits.mechanisms.start_phases import beta_condition, beta_divergence, beta_paper, gauss_condition, gauss_paper
+from bandits.mechanisms.start_phases import (
+    PROVED,
+    beta_condition,
+    beta_divergence,
+    beta_paper,
+    gauss_condition,
+    gauss_paper,
+)
 from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from experiments.claims.checks import ROUNDING
 from experiments.claims.checks.matching import matching
 from experiments.claims.settings import Setting
 from experiments.intervals import Interval, exactly
 
+DELTAS = (0.5, 0.1, 0.01, 1e-4, 1e-10)
 BUDGETS = ((1.0, 0.01), (1.0, math.exp(-10)), (0.1, 0.01), (0.1, 1e-3), (0.01, 1e-3))  # of Figures 4, 6 and 7
 
 
@@ -34,19 +43,40 @@ def start_phase_needed() -> list[Setting]:
     return settings
 
 
-def start_phase_sufficient() -> list[Setting]:
-    """Smallest delta of a decision of the three policies DP-FTPL, divided by the delta asked for"""
-    settings = []
-    for epsilon, delta in BUDGETS:
-        smallest = {
-            "dp_ftpl_gauss": gauss_condition(gauss_paper(epsilon, delta), epsilon),
-            "dp_ftpl_beta": beta_condition(beta_paper(epsilon, delta), epsilon),
-            "dp_ftpl_new": _hockey_stick(epsilon, delta),
-        }
-        for policy, least in smallest.items():
-            where = {"policy": policy, "epsilon": epsilon, "delta": delta}
-            settings.append(Setting(where, exactly(least / delta), at_most=1 + ROUNDING))
-    return settings
+def beta_start_phase() -> list[Setting]:
+    """Smallest delta of a decision of DP-FTPL-Beta after the printed start phase, divided by the delta asked for"""
+    return _spent(_beta_delta, (*BUDGETS, (40.0, 1e-300)))
+
+
+def beta_start_phase_up_to_183() -> list[Setting]:
+    """Smallest delta of a decision of DP-FTPL-Beta for epsilon up to 1.83, divided by the delta asked for"""
+    return _spent(_beta_delta, (*BUDGETS, *product((0.0, 0.05, 0.3, 0.7, 1.3, PROVED), DELTAS)))
+
+
+def gauss_start_phase() -> list[Setting]:
+    """Smallest delta of a decision of DP-FTPL-Gauss after the printed start phase, divided by the delta asked for"""
+
+    def least(epsilon: float, delta: float) -> float:
+        return gauss_condition(gauss_paper(epsilon, delta), epsilon)
+
+    return _spent(least, (*BUDGETS, *product((0.0, 0.05, 0.5, 2.0, 5.0, 20.0, 40.0), DELTAS)))
+
+
+def new_privacy() -> list[Setting]:
+    """Smallest delta of a decision of DP-FTPL-New, divided by the delta asked for"""
+    return _spent(_hockey_stick, BUDGETS)
+
+
+def _beta_delta(epsilon: float, delta: float) -> float:
+    return beta_condition(beta_paper(epsilon, delta), epsilon)
+
+
+def _spent(least: Callable[[float, float], float], budgets: Iterable[tuple[float, float]]) -> list[Setting]:
+    """For each budget the smallest delta over the one asked for."""
+    return [
+        Setting({"epsilon": epsilon, "delta": delta}, exactly(least(epsilon, delta) / delta), at_most=1 + ROUNDING)
+        for epsilon, delta in budgets
+    ]
 
 
 def gauss_growth_as_printed() -> list[Setting]:

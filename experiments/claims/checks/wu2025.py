@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import pairwise, product
 
 import numpy as np
 from scipy import special
@@ -22,14 +23,14 @@ from bandits.mechanisms.report_noisy_max import NoiseName
 from bandits.policies.epochs import OffsetFTNL, VoteFTNL
 from bandits.policies.full_information import RNMFTNL
 from experiments.claims.checks import ROUNDING
-from experiments.claims.checks.matching import matching
+from experiments.claims.checks.matching import GROWTH, matching
 from experiments.claims.settings import Range, Setting
 from experiments.intervals import exactly
 
 DERIVATIVE = 1e-6  # tolerance of a numerical derivative
 SMALLEST_CHANCE = 1e-28  # smaller computed probabilities are rounding errors
 SHARES = Range(0.0, 1.0)
-LEARNING_HORIZONS = (10**4, 10**5, 10**6, 10**7)
+HORIZONS = (10**4, 10**5, 10**6, 10**7)
 NOISES: tuple[NoiseName, ...] = ("laplace", "gumbel", "exponential")
 
 
@@ -64,23 +65,52 @@ def geometric_decay() -> list[Setting]:
     return settings
 
 
-def learning_price_by_horizon() -> list[Setting]:
-    """Growth of exact regret x gap / log K for ten times the horizon T, gap 4 / sqrt(T), with resampling"""
+def price_by_horizon() -> list[Setting]:
+    """Growth of exact regret over log(K) / gap + log(K)^2 / epsilon for ten times the horizon T, with resampling"""
     settings = []
-    for noise in NOISES:
-        prices = [_learning_price(noise, horizon) for horizon in LEARNING_HORIZONS]
-        for before, after, horizon in zip(prices, prices[1:], LEARNING_HORIZONS[1:], strict=False):
-            settings.append(Setting({"noise": noise, "T": horizon}, exactly(after / before - 1), at_most=0.05))
+    for outweighs, noise in product(("learning", "privacy"), NOISES):
+        for before, after in pairwise(HORIZONS):
+            prices, in_turn = zip(*(_prices(outweighs, noise, horizon) for horizon in (before, after)), strict=True)
+            where = {"outweighs": outweighs, "noise": noise, "T": after}
+            growth, growth_in_turn = (ends[1] / ends[0] - 1 for ends in (prices, in_turn))
+            settings.append(Setting(where, exactly(growth), at_most=GROWTH, in_turn=growth_in_turn))
     return settings
 
 
-def _learning_price(noise: NoiseName, horizon: int) -> float:
-    """8 arms; epsilon is so large that privacy costs little. Losses, 0.3 and above, are constant until resampled."""
-    arms, gap = 8, 4 / math.sqrt(horizon)
-    regret = expected_regret_curve(
-        [0.3, 0.3 + gap], [1, arms - 1], noise, 3.0, [horizon], resample=True, calibration="proved"
-    )
-    return float(regret[0]) * gap / math.log(arms)
+def _prices(outweighs: str, noise: NoiseName, horizon: int) -> tuple[float, float]:
+    """Regret over its order, 8 arms, and what it would be if arms were pulled in turn.
+
+    The gap, or epsilon, shrinks more slowly than learning, or privacy, needs to be done within the horizon.
+    """
+    arms, longer = 8, horizon / HORIZONS[0]
+    gap, epsilon = (0.1 * longer**-0.45, 3.0) if outweighs == "learning" else (0.5, 0.04 * longer**-0.9)
+    order = math.log(arms) / gap + math.log(arms) ** 2 / epsilon
+    regret = _resampled_regret(arms, gap, epsilon, noise, horizon)
+    return regret / order, horizon * gap * (1 - 1 / arms) / order
+
+
+def _resampled_regret(arms: int, gap: float, epsilon: float, noise: NoiseName, horizon: int) -> float:
+    """Exact regret with B = 1. Losses, 0.3 and above, are constant until resampled."""
+    means, counts = [0.3, 0.3 + gap], [1, arms - 1]
+    curve = expected_regret_curve(means, counts, noise, epsilon, [horizon], resample=True, calibration="proved")
+    return float(curve[0])
+
+
+def rate_with_resampling() -> list[Setting]:
+    """Growth of exact regret over log(K) / gap + log(K) / epsilon from K = 2^10, T = 2^30 to 2^20, 2^40, B = 1"""
+    settings = []
+    for noise in NOISES:
+        for gap, epsilon in ((0.5, 0.005), (0.5, 0.05), (0.05, 0.05), (0.02, 1.0)):
+            order = math.log(2) * (1 / gap + 1 / epsilon)
+            prices, in_turn = [], []
+            for power in (10, 20):
+                arms, horizon = 1 << power, 1 << (power + 20)
+                prices.append(_resampled_regret(arms, gap, epsilon, noise, horizon) / (power * order))
+                in_turn.append(horizon * gap * (1 - 1 / arms) / (power * order))
+            where = {"noise": noise, "gap": gap, "epsilon": epsilon}
+            growth, growth_in_turn = (ends[1] / ends[0] - 1 for ends in (prices, in_turn))
+            settings.append(Setting(where, exactly(growth), at_most=0.25, in_turn=growth_in_turn))
+    return settings
 
 
 def price_of_resampling() -> list[Setting]:
@@ -147,7 +177,7 @@ def corollary_3_with_resampling() -> list[Setting]:
 
 
 def softmax_growth() -> list[Setting]:
-    """Largest f'(x) - log(2) f(x), divided by max(1, |f|), over 200 random vectors a for each K"""
+    """Largest f'(x) - log(2) f(x), divided by max(1, |f|), of 200 drawn vectors a for each K"""
     rng = np.random.default_rng(2)
     settings = []
     for arms in (2, 8, 64, 1024):
@@ -161,7 +191,7 @@ def softmax_growth() -> list[Setting]:
 
 
 def softmax_series() -> list[Setting]:
-    """Sum of Lemma 3 divided by log K: the largest over 200 vectors a in groups, and one with a single gap"""
+    """Sum of Lemma 3 divided by log K: the largest of 200 drawn vectors a in groups for each K"""
     rng = np.random.default_rng(3)
     settings = []
     for arms in (2, 16, 1024, 1 << 20):

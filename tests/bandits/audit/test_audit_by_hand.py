@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from bandits.audit.decision_laws import LaplaceLaw, delta_between, epsilon_between, largest_of
+from bandits.audit.decision_laws import delta_between, epsilon_between, largest_of
 from bandits.audit.ledger import Domain, LaplaceRelease
 from bandits.audit.transcripts import Transcripts
 from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import GDPElimNew
 from bandits.policies.stopping_rules import DPNAS
+from tests.bandits.audit.by_quadrature import LaplaceLaw
 
 
 def test_two_laws_on_three_outcomes():

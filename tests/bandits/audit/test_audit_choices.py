@@ -12,12 +12,10 @@ from bandits import ParameterError
 from bandits.audit.decision_laws import (
     BetaLaw,
     GaussLaw,
-    LaplaceLaw,
     TruncatedLaw,
     delta_between,
     epsilon_between,
     largest_of,
-    surviving_sets,
 )
 from bandits.audit.decisions import shown_delta
 from bandits.audit.epoch_costs import _phase_law, epoch_bounds, phase_delta
@@ -31,6 +29,7 @@ from bandits.mechanisms.truncated_laplace import TruncatedLaplace
 from bandits.policies.elimination import DPSE
 from bandits.policies.perturbed_leader import DPFTPLGauss, DPFTPLNew, ThompsonBeta
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
+from tests.bandits.audit.by_quadrature import LaplaceLaw, surviving_sets
 
 NOISES = ("laplace", "gumbel", "exponential")
 

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from bandits.audit import halting
 from bandits.audit.costs import AuditVerdict, Bounds, verdict_on
-from bandits.audit.decision_laws import LaplaceLaw, TruncatedLaw, largest_of
+from bandits.audit.decision_laws import TruncatedLaw, largest_of
 from bandits.audit.epoch_costs import phase_delta
 from bandits.audit.halting import _where_it_counts, log_halting
 from bandits.audit.ledger import Domain
@@ -26,6 +26,7 @@ from bandits.policies.hybrid_ucb import DPUCBInt
 from bandits.policies.perturbed_leader import DPFTPLBeta, DPFTPLGauss, DPFTPLNew, GDPElimNew, PerturbedLeader
 from bandits.policies.random_prefix import RandomPrefix
 from bandits.policies.stopping_rules import DPNAS, DPExponentialNAS
+from tests.bandits.audit.by_quadrature import LaplaceLaw
 
 LARGE = [300.0, 710.0, 2000.0]
 

@@ -19,7 +19,7 @@ from bandits.audit.halting import log_halting
 from bandits.audit.index_rules import IndexRule
 from bandits.audit.ledger import Domain
 from bandits.audit.releases import GaussianDraws, LaplaceModularSum, RandomBit, RepeatedMeans, SkellamModularSum
-from bandits.audit.running_sums import adaptive_tree, hybrid, privacy_losses, tree
+from bandits.audit.running_sums import adaptive_tree, hybrid, tree
 from bandits.audit.sampled import require_runs, sampled_delta, with_plays
 from bandits.audit.transcripts import Convention, explicit_event, table_size
 from bandits.guarantees import Guarantee
@@ -35,6 +35,7 @@ from bandits.policies.local_bits import KLUCBCF
 from bandits.policies.local_ucb import LDPUCBB
 from bandits.policies.private_ucb import DPUCB
 from bandits.policies.robust_elimination import RobustBitSE
+from tests.bandits.audit.by_matrix import privacy_losses
 
 
 def test_a_sampled_delta_by_hand():

@@ -10,9 +10,10 @@ from bandits import ParameterError
 from bandits.audit.composition import chernoff_delta, composed_delta, laplace_loss_cdf
 from bandits.audit.ledger import Domain, LaplaceRelease
 from bandits.audit.releases import TruncatedValue
-from bandits.audit.running_sums import adaptive_tree, draws_of, hybrid, privacy_losses, tree
+from bandits.audit.running_sums import adaptive_tree, hybrid, tree
 from bandits.mechanisms.hybrid import close_hybrid
 from bandits.mechanisms.tree import close_node
+from tests.bandits.audit.by_matrix import draws_of, privacy_losses
 
 
 def test_a_tree_by_hand():
@@ -61,12 +62,6 @@ def test_the_density_ratio_at_the_witness_is_the_cost():
     shift = components[:, 0]
     log_ratio = (np.abs(beyond - shift) - np.abs(beyond)) / release.scales
     assert log_ratio.sum() == pytest.approx(release.cost(Domain.UNIT).shown)
-
-
-def test_a_sum_without_noise_of_its_own_is_refused():
-    shared = np.array([[1.0, 0.0], [1.0, 0.0]])
-    with pytest.raises(ParameterError, match="full rank"):
-        privacy_losses(np.tril(np.ones((2, 2))), shared, np.ones(2), np.ones(2))
 
 
 def test_domains_are_held_apart():

@@ -7,18 +7,21 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 
 import pytest
 
-from bandits.deploy import JournalError, Session, replay, session
+from bandits.deploy import JournalError, Server, Session, replay, session
 from bandits.deploy.journal import Journal, JournalRow, _checksum
 from bandits.deploy.replay import review
 from bandits.policies.batched_index import AdaPKLUCB, AdaPUCB
 from bandits.policies.lazy import LazyDPTS
+from bandits.policies.local_bits import KLUCBCF
 from experiments.config.compose import REPOSITORY
 from tests.bandits.deploy.killed_service import PAGE
 
@@ -284,6 +287,23 @@ def test_a_copy_made_by_the_service_itself_does_not_let_another_in(path):
         begun.select()
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "x/" * 3000 + "x"], ids=["long", "zero", "deep"])
+def test_names_that_no_file_has_are_refused_in_a_line(name, tmp_path):
+    for read in (opened, review, lambda path: Session(POLICY, 2, 100, (0.0, 1.0), path, expect="1-a")):
+        with pytest.raises(JournalError, match=r"^[^\n]{1,400}: cannot be opened: [^\n]{1,200}$"):
+            read(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize("text", [b"CREATE TABLE journal", b'"patience"'])
+def test_bytes_that_are_no_text_are_refused_in_a_line(text, path):
+    content = bytearray(path.read_bytes())
+    content[content.find(text) + 3] |= 0x80
+    path.write_bytes(content)
+    for read in (opened, review):
+        with pytest.raises(JournalError, match=rf"^{path}: [^\n]*$"):
+            read(path)
+
+
 def test_a_file_that_may_not_be_opened_is_told(path, monkeypatch):
     def refuse(*words):
         raise PermissionError(13, "Permission denied")
@@ -344,6 +364,88 @@ def test_a_session_does_not_pass_through_a_fork(path):
     held[0].select()
     held[0].close()
     opened(path).close()
+
+
+@pytest.mark.parametrize("made", [opened, lambda path: Server(KLUCBCF(1.0), 2, 100, path)], ids=["session", "server"])
+def test_a_fork_while_another_thread_is_in_a_call_does_not_wait_for_ever(made, tmp_path):
+    """In the child nobody ends that call."""
+    held, inside, ended = made(tmp_path / "journal"), threading.Event(), threading.Event()
+
+    def call():
+        with held._alone():
+            inside.set()
+            ended.wait()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(20)
+            for call_ in (held.select, held.head, held.spent):
+                with pytest.raises(JournalError, match="was opened before this process was forked"):
+                    call_()
+            held.close()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    ended.set()
+    thread.join()
+    held.select()
+    held.close()
+
+
+CALLS = ("select", "close_batches", "state", "head", "spent", "ledger")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_in_the_middle_of_another_is_refused_and_changes_nothing(call, path, monkeypatch):
+    """Such as one of a signal handler: both calls would release the same sum."""
+    told, begun = [], opened(path)
+
+    def handler():
+        with pytest.raises(JournalError, match="was called in the middle of another call: let a signal handler set"):
+            getattr(begun, call)()
+        told.append(call)
+
+    monkeypatch.setattr(session, "add_noise", lambda steps, *given: handler() or steps)
+    while not told:
+        begun.select()
+    begun.select()
+    state = begun.state()
+    begun.close()
+    monkeypatch.undo()
+    with opened(path) as again:
+        assert again.state() == state
+    review(path)
+
+
+def test_a_signal_handler_that_closes_batches_or_the_session_destroys_no_journal(path, monkeypatch):
+    """Its error, or what it closed, ends the call that it interrupts; nothing of that is on disk."""
+    for call, said in (("close_batches", "in the middle of another call"), ("close", "closed")):
+        begun = opened(path)
+        while not begun.state()["waiting"]:
+            begun.select()
+        before, state = review_of_open(begun), begun.state()
+        signal.signal(signal.SIGUSR1, lambda *_, call=call, begun=begun: getattr(begun, call)())
+        monkeypatch.setattr(session, "add_noise", lambda steps, *given: signal.raise_signal(signal.SIGUSR1) or steps)
+        try:
+            with pytest.raises(JournalError, match=said):
+                begun.close_batches()
+        finally:
+            signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+            monkeypatch.setattr(session, "add_noise", lambda steps, *given: steps)
+        begun.close()
+        with opened(path) as again:
+            assert (review_of_open(again), again.state()) == (before, state)
+            assert again.close_batches()
+
+
+def review_of_open(begun):
+    return list(begun._journal.rows())
 
 
 def test_after_an_error_a_session_refuses_all(path, monkeypatch):

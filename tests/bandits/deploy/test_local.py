@@ -227,7 +227,7 @@ def test_arms_of_ldp_ucb_l_by_hand():
 
 def test_what_a_server_refuses(tmp_path):
     path = tmp_path / "journal"
-    with pytest.raises(ParameterError, match=r"^policy: dp_se has no clients: take klucb_cf, ts_cf, "):
+    with pytest.raises(ParameterError, match=r"^policy: dp_se has no clients; docs/deploy.md says which have$"):
         Server(DPSE(1.0), 2, 9, path)
     with pytest.raises(ParameterError, match=r"^policy: .* has no clients"):
         Server("klucb_cf", 2, 9, path)

@@ -13,6 +13,7 @@ from scipy import stats
 from bandits import Guarantee, ParameterError
 from bandits.audit.ledger import Domain
 from bandits.deploy import JournalError, Outcome, Session, on_disjoint_users, on_same_users, session
+from bandits.deploy.journal import JournalRow
 from bandits.deploy.replay import review
 from bandits.deploy.tickets import Ticket
 from bandits.mechanisms import deployable
@@ -74,6 +75,11 @@ def play(opened, pulls, reward):
     return arms
 
 
+def one_by_one(opened, pulls):
+    """Tickets of as many calls, each of which may close a batch; no reward comes."""
+    return [ticket for _ in range(pulls) for ticket in opened.select()]
+
+
 class NoDataclass(Policy):
     name = "no_dataclass"
 
@@ -133,11 +139,11 @@ def test_a_batch_waits_for_late_rewards_and_its_sum_has_each_once(noise):
 def test_a_reward_that_does_not_come_counts_as_missing_once_the_batch_has_waited(noise):
     made = noise()
     with Session(AdaPUCB(1.0), 2, 100, (-1.0, 1.0), ":memory:", patience=5, missing=0.5) as opened:
-        assert [ticket.arm for ticket in opened.select(7)] == [0] * 6 + [1]
+        assert [ticket.arm for ticket in one_by_one(opened, 7)] == [0] * 6 + [1]
         assert made.sums[1:] == [0.75 * GRID]
         assert opened.update(1, 1.0) is Outcome.UNUSED  # late
         assert opened.update(7, 0.0) is Outcome.COUNTED
-        opened.select(10)
+        one_by_one(opened, 10)
         assert made.sums[1:3] == [0.75 * GRID, 0.5 * GRID]
 
 
@@ -146,13 +152,74 @@ def test_with_wait_always_arms_do_not_depend_on_which_rewards_came(noise):
     for came in (True, False):
         noise()
         with Session(AdaPUCB(1.0), 2, 40, UNIT, ":memory:", patience=3, wait_always=True) as opened:
-            played.append(play(opened, 40, lambda ticket: 0.0) if came else [t.arm for t in opened.select(40)])
+            played.append(play(opened, 40, lambda ticket: 0.0) if came else [t.arm for t in one_by_one(opened, 40)])
             assert [row.kind for row in rows_of(opened)].count("release") > 2
             assert all("missing" not in row.body for row in rows_of(opened) if row.kind == "release")
-            with pytest.raises(ParameterError, match=r"^wait_always: "):
-                opened.close_batches()
     assert played[0] == played[1]
     assert played[0][:9] == [0, 0, 0, 0, 1, 1, 1, 1, played[0][8]]
+
+
+def test_with_wait_always_no_batch_closes_before_its_patience_but_at_the_horizon(tmp_path):
+    """The last round of DP-Halving is due with the last pull: nothing else could close it, and a review takes it."""
+    path = tmp_path / "journal"
+    with Session(DPHalving(1.0, explored=40), 2, 40, UNIT, path, wait_always=True, patience=10) as opened:
+        for ticket in opened.select(40):
+            opened.update(ticket.number, 1.0 - ticket.arm)
+        with pytest.raises(ParameterError, match=r"^horizon: "):
+            opened.select()
+        assert opened.close_batches()
+        assert (opened.state()["releases"], opened.state()["waiting"], opened.close_batches()) == (2, False, False)
+    assert review(path).spent.releases == 2
+    with Session(AdaPUCB(1.0), 2, 40, UNIT, tmp_path / "waits", wait_always=True, patience=2) as opened:
+        for _ in range(2):
+            opened.select()
+            with pytest.raises(ParameterError, match=r"^wait_always: must be False to close batches before they have"):
+                opened.close_batches()
+        opened.select()
+        assert opened.close_batches()
+
+
+def test_a_release_before_the_patience_of_wait_always_is_refused(noise, tmp_path):
+    """It would tell who has sent a reward."""
+    noise()
+    given = (AdaPUCB(1.0), 2, 40, UNIT, tmp_path / "journal")
+    with Session(*given, wait_always=True, patience=2) as opened:
+        opened.select(2)
+        opened._journal.write([JournalRow("release", {"arms": [0], "steps": [5]})])
+    with pytest.raises(JournalError, match=r"the batches of arms \[0\] waited for 1 tickets alone$"):
+        Session(*given, wait_always=True, patience=2)
+
+
+def test_a_call_for_many_tickets_closes_no_batch_that_it_gave_out(noise):
+    """However many: their rewards can come after it alone. One release a call, at its beginning."""
+    made = noise()
+    with Session(DPKLUCB(1.0), 3, 100_000, UNIT, ":memory:", patience=5) as opened:
+        for number in range(1, 4):
+            tickets = opened.select(500)
+            assert {opened.update(ticket.number, 1.0) for ticket in tickets[:1]} == {Outcome.COUNTED}
+            assert {opened.update(ticket.number, 1.0) for ticket in tickets[1:]} == {Outcome.UNUSED}
+            assert (opened.state()["releases"], opened.state()["tickets"]) == (number - 1, 500 * number)
+        assert made.sums[1:] == [GRID, GRID]
+
+
+def test_a_call_for_more_tickets_than_a_session_has_is_for_its_horizon(noise, tmp_path):
+    """So no row has more tickets than a restart believes."""
+    noise()
+    given = (AdaPUCB(1.0), 2, 10, UNIT, tmp_path / "journal")
+    with Session(*given, patience=2) as opened:
+        assert [len(opened.select(1000)) for _ in range(2)] == [10, 10]
+        state = opened.state()
+    with Session(*given, patience=2) as opened:
+        assert opened.state() == state
+
+
+def test_the_least_number_of_64_bits_is_a_noisy_sum(noise, tmp_path, monkeypatch):
+    """OpenDP ends there: a restart must take what was written."""
+    monkeypatch.setattr(session, "add_noise", lambda steps, *given: -(2**63))
+    given = (AdaPUCB(1.0), 2, 10, UNIT, tmp_path / "journal")
+    with Session(*given, patience=0) as opened:
+        one_by_one(opened, 3)
+    Session(*given, patience=0).close()
 
 
 def rows_of(opened):
@@ -226,7 +293,7 @@ def test_a_missing_reward_is_rounded_as_any_other(noise, failure):
     for _ in range(300):
         with Session(DistDPSE(0.5), 2, 100, UNIT, ":memory:", patience=0, missing=0.49) as opened:
             assert opened._progress.run.grid == 1
-            opened.select(5)
+            one_by_one(opened, 5)
             sums += made.sums[-2:]
     assert set(sums) == {0, 1, 2}
     assert stats.binomtest(sum(sums), 1200, 0.49).pvalue > failure
@@ -247,7 +314,8 @@ def test_nothing_is_released_at_the_horizon(noise):
     """No later arm would depend on it."""
     made = noise()
     with Session(AdaPUCB(1.0), 2, 2, UNIT, ":memory:", patience=0) as opened:
-        assert len(opened.select(9)) == 2
+        assert len(opened.select()) == 1
+        assert len(opened.select(9)) == 1
         for _ in range(2):
             with pytest.raises(ParameterError, match=r"^horizon: all 2 pulls were given out"):
                 opened.select()
@@ -265,7 +333,7 @@ def test_what_is_spent(noise):
     noise()
     with Session(AdaPUCB(0.5), 2, 9, UNIT, ":memory:", contributions=3, patience=0) as opened:
         assert (opened.spent().epsilon, opened.spent().most, opened.ledger()) == (0.0, 1.5, ())
-        opened.select(4)
+        one_by_one(opened, 4)
         found = opened.spent()
         assert (found.epsilon, found.releases) == (1.5, 3)
         assert "1.5-differentially private for one user with at most 3 rewards" in found.words
@@ -299,7 +367,7 @@ def test_what_is_spent_of_a_rho(noise, tmp_path):
     path = tmp_path / "journal"
     with Session(ZCDPKLUCB(0.02), 2, 9, UNIT, path, contributions=3, patience=0) as opened:
         assert (opened.spent().rho, opened.spent().most_rho) == (0.0, pytest.approx(0.18))
-        opened.select(4)
+        one_by_one(opened, 4)
         found = opened.spent()
         assert (found.rho, found.epsilon, opened.would_exceed(1e9)) == (pytest.approx(0.18), math.inf, True)
         assert "are 0.18-zCDP for one user with at most 3 rewards" in found.words
@@ -367,7 +435,7 @@ def test_noise_is_drawn_once_for_a_release_and_never_again(noise, tmp_path):
     path = tmp_path / "journal"
     made = noise(1)
     with Session(AdaPUCB(1.0), 2, 100, UNIT, path, patience=0) as opened:
-        opened.select(20)
+        one_by_one(opened, 20)
         known, drawn = opened.state()["sums"], len(made.sums)
     for _ in range(3):
         with Session(AdaPUCB(1.0), 2, 100, UNIT, path, patience=0) as opened:
@@ -445,7 +513,7 @@ def test_what_is_missing_may_be_any_number(missing, noise, tmp_path):
     made, path = noise(), tmp_path / "journal"
     for given in (missing, 0.25):
         with Session(AdaPUCB(1.0), 2, 99, UNIT, path, missing=given, patience=0) as opened:
-            opened.select(2)
+            one_by_one(opened, 2)
     assert GRID // 4 in made.sums
 
 
@@ -461,7 +529,7 @@ def test_noise_is_that_of_the_policy(monkeypatch):
         asked = []
         monkeypatch.setattr(session, "add_noise", lambda steps, *given, asked=asked: asked.append(given) or steps)
         with Session(policy, 2, 100, UNIT, ":memory:", patience=0) as opened:
-            opened.select(5)
+            one_by_one(opened, 5)
         assert len(asked) > 2
         assert set(asked) == {expected}
 

@@ -1,15 +1,24 @@
 """Rewards of a user are counted in open batches, by a hash that goes with them; rewards by the name of an arm."""
 
 import hashlib
+import itertools
 import math
+import os
+import signal
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bandits import ParameterError
 from bandits.deploy import JournalError, Outcome, Server, Session, on_same_users
+from bandits.deploy.journal import APPLICATION
 from bandits.deploy.replay import review
+from bandits.deploy.spending import changed_at_once
+from bandits.mechanisms.concentrated import rho_of_discrete_laplace
+from bandits.mechanisms.deployable import GRID
 from bandits.policies.batched_index import DPKLUCB, ZCDPKLUCB
 from bandits.policies.halving import DPHalving
 from bandits.policies.lazy import AnytimeLazyUCB
@@ -112,15 +121,155 @@ def users_in_memory(session):
     return session._journal.users()
 
 
-def test_what_was_removed_is_not_left_in_the_file(tmp_path):
+def beside(path):
+    """The file in which sqlite keeps what it may have to restore."""
+    return path.with_name(f"{path.name}-journal")
+
+
+def bytes_of(path):
+    return path.read_bytes() + (beside(path).read_bytes() if beside(path).exists() else b"")
+
+
+def released(session):
+    """The hashes of users who were in open batches, once all of these were released."""
+    hashes = set()
+    for number in range(40):
+        for ticket in session.select():
+            session.update(ticket.number, 1.0, f"user {number}")
+        hashes |= {user for _, user in session._journal.users()}
+    while session._journal.users():
+        session.close_batches() or session.select()
+    assert len(hashes) > 20
+    return hashes
+
+
+def test_what_was_removed_is_in_neither_file_while_the_session_is_open(tmp_path):
+    path = tmp_path / "journal"
+    with opened(path) as session:
+        hashes = released(session)
+        assert beside(path).exists()
+        assert not [user for user in hashes if user.encode() in bytes_of(path)]
+    assert not [user for user in hashes if user.encode() in bytes_of(path)]
+    assert not beside(path).exists()
+
+
+def test_what_was_removed_is_in_neither_file_after_a_kill(tmp_path):
+    path, said = tmp_path / "journal", tmp_path / "said"
+    child = os.fork()
+    if child == 0:
+        try:
+            said.write_text(" ".join(released(opened(path))))
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    hashes = said.read_text().split()
+    assert len(hashes) > 20
+    assert not [user for user in hashes if user.encode() in bytes_of(path)]
+
+
+def test_what_an_earlier_version_left_beside_the_journal_is_removed_when_it_is_opened(tmp_path):
+    """With its mode sqlite made nothing but the first bytes of that file empty."""
     path = tmp_path / "journal"
     with opened(path) as session:
         (ticket,) = session.select()
         session.update(ticket.number, 1.0, "alice")
-        ((_, hashed),) = session._journal.users()
-        while session._journal.users():
-            session.close_batches() or session.select()
-    assert hashed.encode() not in path.read_bytes()
+        ((_, user),) = session._journal.users()
+        state = session.state()
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("PRAGMA secure_delete=ON")
+        file.execute("DELETE FROM secret_users")
+    beside(path).write_bytes(bytes(512) + user.encode() * 100)
+    with opened(path) as session:
+        assert user.encode() not in bytes_of(path)
+        assert session.state() == state
+
+
+def test_a_transaction_that_was_not_finished_is_undone(tmp_path):
+    """The file beside it is then needed, and is empty afterwards."""
+    path, copy = tmp_path / "journal", tmp_path / "copy"
+    with opened(path) as session:
+        (ticket,) = session.select()
+        session.update(ticket.number, 1.0, "alice")
+        session.close_batches()
+        state, before = session.state(), path.read_bytes()
+        file = session._journal._file
+        file.execute("PRAGMA cache_size=5")  # pages, so that some are written before the end
+        file.execute("BEGIN EXCLUSIVE")
+        for number in range(5000):
+            file.execute("INSERT INTO secret_users VALUES (?, ?)", (100 + number, "0" * 32))
+        assert beside(path).stat().st_size > 512
+        copy.write_bytes(path.read_bytes())
+        beside(copy).write_bytes(beside(path).read_bytes())
+        file.execute("ROLLBACK")
+    assert copy.read_bytes() != before
+    with opened(copy) as session:
+        assert (session.state(), session._journal.users()) == (state, [])
+        assert beside(copy).stat().st_size == 0
+
+
+def sums_of_a_closing(sent, contributions):
+    """The sums of one closing of two arms, whose tickets 1 to 4 alice has; she sends rewards of 1 for some of them."""
+    policy = DPHalving(1.0, explored=8)
+    with Session(
+        policy, 2, 100, (0.0, 1.0), ":memory:", contributions=contributions, user_key=KEY, wait_always=True
+    ) as session:
+        session.select(8)
+        for ticket in sent:
+            assert session.update(ticket, 1.0, "alice") in (Outcome.COUNTED, Outcome.EXCESS)
+        for ticket in range(5, 9):
+            assert session.update(ticket, 1.0, f"other {ticket}") is Outcome.COUNTED
+        return [session._sums[arm] / GRID for arm in range(2)], session
+
+
+@pytest.mark.parametrize("contributions", [1, 2])
+def test_a_user_who_sends_other_rewards_changes_no_more_than_is_told(contributions):
+    """Any two ways to send, in any order: with `wait_always` that is protected, too."""
+    ways = [way for size in range(5) for way in itertools.permutations(range(1, 5), size)]
+    sums = [sums_of_a_closing(way, contributions)[0] for way in ways]
+    most = max(sum(abs(a - b) for a, b in zip(one, other, strict=True)) for one in sums for other in sums)
+    assert most == changed_at_once({"users": "", "wait_always": True, "contributions": contributions})
+
+
+def test_what_is_spent_of_users_who_may_be_absent(tmp_path):
+    """Twice as much a closing as of values alone, and no more to the end: no reward is in two sums."""
+    path = tmp_path / "journal"
+    given = {"contributions": 2, "wait_always": True, "patience": 0, "user_key": KEY}
+    with Session(AnytimeLazyUCB(0.5), 2, 100, (0.0, 1.0), path, **given) as session:
+        for _ in range(30):
+            session.select()
+        closings = session.state()["releases"]
+        spent = session.spent()
+        assert (spent.epsilon, spent.most) == (0.5 * min(4 * closings, 30), 50.0)
+        assert {release.high for release in session.ledger()} == {4.0}
+        assert spent.most_rho == pytest.approx(100 * rho_of_discrete_laplace(4 * 0.5, 4 * GRID) / 4)
+        assert "at most 2 rewards in batches that are open together" in spent.words
+        with pytest.raises(ParameterError, match=r"^wait_always: must be False, or there is no user_key"):
+            session.update_arm(0, 1.0, "alice")
+    reviewed = review(path)
+    assert (reviewed.spent.epsilon, {release.high for release in reviewed.ledger}) == (spent.epsilon, {4.0})
+    with Session(AnytimeLazyUCB(0.5), 2, 100, (0.0, 1.0), ":memory:", wait_always=True) as session:
+        session.select()
+        assert session.update_arm(0, 1.0) is Outcome.COUNTED
+
+
+def test_a_journal_of_an_earlier_version_goes_on(tmp_path):
+    """It has batches that were closed in the middle of a call, a snapshot, and a user who may be absent."""
+    path = tmp_path / "journal"
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript((Path(__file__).parent / "journal_of_before.sql").read_text())
+        file.execute(f"PRAGMA application_id={APPLICATION}")
+        file.execute("PRAGMA user_version=1")
+    assert len(review(path).transcript) == 24
+    given = {"patience": 2, "wait_always": True, "user_key": KEY, "expect": "21-1100112c3b1f2231ef70071222dbbdf4"}
+    with Session(DPKLUCB(1.0), 2, 1000, (0.0, 1.0), path, **given) as session:
+        state = session.state()
+        assert (state["tickets"], state["pulls"], state["releases"], state["counts"]) == (24, 12, 6, [2.0, 8.0])
+        assert session.spent().epsilon == 12.0  # no more than the pulls, where each closing may cost 2
+        assert session.update(23, 0.5, "another") is Outcome.REPEATED
+        for _ in range(12):
+            session.select(3)
+        assert session.state()["releases"] > 8
+    assert len(review(path).transcript) == 60
 
 
 @pytest.mark.parametrize(
@@ -147,7 +296,7 @@ def test_a_key_is_random_bytes(tmp_path, key):
 def test_users_are_given_with_a_key_and_only_then(tmp_path):
     with opened(tmp_path / "with") as session:
         (ticket,) = session.select()
-        for wrong in (None, "", 7, "x" * 1001):
+        for wrong in (None, "", 7, "x" * 1001, "\ud800"):
             with pytest.raises(ParameterError, match="user: must be a text of 1 to 1000"):
                 session.update(ticket.number, 1.0, wrong)
         assert session.update(ticket.number, 1.0, "alice") is Outcome.COUNTED
@@ -188,7 +337,7 @@ def test_rewards_by_the_name_of_the_arm(tmp_path):
         assert session.update(tickets[1].number, 1.0) is Outcome.REPEATED  # it was the oldest without a reward
         assert [session.update_arm(name, 0.25) for _ in tickets[2:]] == [Outcome.COUNTED] * (len(tickets) - 2)
         assert session.update_arm(name, 0.25) is Outcome.UNUSED
-        for wrong in ("old page", 0, None):
+        for wrong in ("old page", 0, None, np.array([1, 2])):
             with pytest.raises(ParameterError, match="arm: must be one of the names"):
                 session.update_arm(wrong, 1.0)
     with opened(tmp_path / "plain", user_key=None) as session:

@@ -31,6 +31,7 @@ def test_the_claims_about_the_mechanism_by_hand():
     shares = {(s.labels["T"], s.labels["root"]): s.interval.estimate for s in sajed2019.path_share()}
     assert shares["2^4", "with"] == shares["2^4", "without"] == 0.75
     assert shares["2^3", "without"] == 1
+    assert shares["2^1", "without"] == 2
 
 
 def test_the_exact_loss_by_linear_programming():

@@ -160,3 +160,12 @@ def test_what_is_refused():
         AdaPTT(1.0, 0.0)
     with pytest.raises(ParameterError, match=r"instance: .* Bernoulli"):
         AdaPTT(1.0, 0.1).check(Beta((0.5, 0.4), 2.0))
+
+
+def test_rewards_pass_the_proved_threshold_rarely():
+    """exp(-2 c) over all pairs of phases and arms, c the threshold without noise at its least, n = n_a = 1."""
+    phases = range(1, 2000)
+    for arms, beta in [(2, 0.999), (2, 0.01), (5, 0.5), (100, 0.999)]:
+        rule = TopTwo(1e90, beta, proved=True)
+        pairs = sum((2 * k - 1) * (arms - 1) * math.exp(-2 * threshold(1, 1, k, arms, rule)) for k in phases)
+        assert pairs < beta / 100

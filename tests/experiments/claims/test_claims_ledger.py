@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from bandits.environments.bernoulli import C1
+from bandits.mechanisms.start_phases import gauss_paper
 from bandits.policies.elimination import DPSE
 from bandits.policies.ucb import UCB1
 from experiments.claims import claims, counts_in_words
@@ -341,6 +342,87 @@ def test_the_local_bounds_of_the_paper_are_below_those_that_are_proved(monkeypat
     right = tao2022.local_worst_case_lower_bound
     monkeypatch.setattr(tao2022, "local_worst_case_lower_bound", lambda *values: 100 * right(*values))
     assert SettingOutcome.FAILS in {setting.result for setting in tao2022.local_lower_bounds()}
+
+
+def test_two_minimax_bounds_are_a_root_of_a_logarithm_apart(monkeypatch):
+    """Without the root the ratio would grow by sqrt(1.4) - 1; a further logarithm is seen."""
+    assert {setting.result for setting in sajed2019.minimax_over_lower_bound()} == {SettingOutcome.PASSES}
+    right = sajed2019.dp_se_worst_case_regret
+    monkeypatch.setattr(
+        sajed2019, "dp_se_worst_case_regret", lambda *values: right(*values) * math.sqrt(math.log(values[2]))
+    )
+    failing = [s.labels for s in sajed2019.minimax_over_lower_bound() if s.result is SettingOutcome.FAILS]
+    assert [(labels["outweighs"], labels["of"].split(", ")[1][:7]) for labels in failing] == [("learning", "horizon")]
+
+
+@pytest.mark.parametrize("extra", [lambda mean, *_: math.log(1 / mean), lambda mean, *rest: math.log(1 / rest[2])])
+def test_stopping_bounds_that_do_not_match_are_seen(monkeypatch, extra):
+    assert {setting.result for setting in sajed2019.stopping_bounds()} == {SettingOutcome.PASSES}
+    right = sajed2019.dp_exponential_nas_samples
+    monkeypatch.setattr(sajed2019, "dp_exponential_nas_samples", lambda *values: right(*values) * extra(*values))
+    assert SettingOutcome.FAILS in {setting.result for setting in sajed2019.stopping_bounds()}
+
+
+def test_a_logarithm_of_time_is_seen_where_privacy_outweighs_learning(monkeypatch):
+    """It is what the paper removes. Arms that are pulled in turn would fail everywhere."""
+    settings = wu2025.price_by_horizon()
+    assert {(s.result, s.says_nothing) for s in settings} == {(SettingOutcome.PASSES, False)}
+    assert all(setting.in_turn > setting.at_most for setting in settings)
+    right = wu2025._resampled_regret
+
+    def more(arms, gap, epsilon, noise, horizon):
+        return right(arms, gap, epsilon, noise, horizon) + math.log(arms) * math.log(horizon) / epsilon
+
+    monkeypatch.setattr(wu2025, "_resampled_regret", more)
+    where = {s.labels["outweighs"] for s in wu2025.price_by_horizon() if s.result is SettingOutcome.FAILS}
+    assert where == {"privacy"}
+
+
+def test_a_second_logarithm_of_arms_is_seen(monkeypatch):
+    settings = wu2025.rate_with_resampling()
+    assert {(s.result, s.says_nothing) for s in settings} == {(SettingOutcome.PASSES, False)}
+    right = wu2025._resampled_regret
+
+    def more(arms, gap, epsilon, noise, horizon):
+        return right(arms, gap, epsilon, noise, horizon) + math.log(arms) ** 2 / epsilon
+
+    monkeypatch.setattr(wu2025, "_resampled_regret", more)
+    failing = [s for s in wu2025.rate_with_resampling() if s.result is SettingOutcome.FAILS]
+    assert len(failing) == 9  # all but those where learning outweighs privacy
+
+
+def test_the_printed_powers_of_u_are_outgrown_by_hand(monkeypatch):
+    """From u = 1 to 10^6 by 10^(6/v - 6/(1+v)); with u^(1/v) in the print, not at all."""
+    for check in (tao2022.first_epoch_over_lemma_4, tao2022.first_epoch_over_theorem_4):
+        for setting in check():
+            v = setting.labels["v"]
+            assert setting.interval.estimate + 1 == pytest.approx(10 ** (6 / v - 6 / (1 + v)), rel=0.01)
+    right = tao2022.dprse_regret_order
+    monkeypatch.setattr(
+        tao2022,
+        "dprse_regret_order",
+        lambda gaps, epsilon, horizon, v, u: right(gaps, epsilon, horizon, v, u ** (1 + 1 / v)),
+    )
+    assert {setting.result for setting in tao2022.first_epoch_over_theorem_4()} == {SettingOutcome.PASSES}
+
+
+def test_the_printed_minimax_bound_is_outgrown(monkeypatch):
+    assert {setting.result for setting in tao2022.first_epoch_over_minimax()} == {SettingOutcome.FAILS}
+    right = tao2022.dprse_worst_case_regret_order
+
+    def mended(arms, epsilon, horizon, v, u):
+        return right(arms, epsilon, horizon, v, u) * u ** (1 / (1 + v) - v / (1 + v) ** 2)
+
+    monkeypatch.setattr(tao2022, "dprse_worst_case_regret_order", mended)
+    assert {setting.result for setting in tao2022.first_epoch_over_minimax()} == {SettingOutcome.PASSES}
+
+
+def test_a_start_phase_that_is_too_short_is_seen(monkeypatch):
+    fails = {(s.labels["epsilon"], s.labels["delta"]) for s in wang2024.beta_start_phase() if s.interval.estimate > 1}
+    assert fails == {(40.0, 1e-300)}
+    assert {s.result for s in wang2024.beta_start_phase_up_to_183()} == {SettingOutcome.PASSES}
+    monkeypatch.setattr(wang2024, "gauss_paper", lambda *budget: max(1, gauss_paper(*budget) - 1))
+    assert SettingOutcome.FAILS in {setting.result for setting in wang2024.gauss_start_phase()}
 
 
 def test_what_no_run_may_show_takes_no_share():

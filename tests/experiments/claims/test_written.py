@@ -77,7 +77,7 @@ def test_a_line_that_is_no_verdict_is_named(file, text):
         written.read_verdicts()
 
 
-@pytest.mark.parametrize("name", ["piecewise-linear", "klucb-upper-bound"])
+@pytest.mark.parametrize("name", ["piecewise-linear", "klucb-below-line"])
 def test_a_written_verdict_is_taken_without_reading_rows(name):
     """Its digests follow from footers alone, also those of weighted runs, and are those of the rows that are read."""
     claim = next(claim for claim in claims() if claim.id == name)

@@ -159,6 +159,17 @@ def test_it_takes_the_parameters_that_it_has_too(composer):
         assert {request.cell.policy.beta for request in found if request.cell.policy.name == "pulls"} == {beta}
 
 
+def test_it_takes_no_parameter_that_it_lacks(composer):
+    found = plan([["policy=dp_klucb", "policy.index=exact", "join=pulls"]], composer)[0].requests
+    assert [request.cell.policy.name for request in found] == ["dp_klucb", "pulls"]
+
+
+def test_of_several_policies_it_replaces_those_that_are_private(composer):
+    cells = "cells=[{policy: ucb1, horizon: 100}, {policy: dp_klucb, horizon: [200, 300]}]"
+    found = plan([["instance=c1", cells, "join=pulls"]], composer)[0].requests
+    assert [request.cell.horizon for request in found if request.cell.policy.name == "pulls"] == [200, 300]
+
+
 def test_experiments_that_it_cannot_play_are_reported(composer):
     asked = plan([["+experiment=wang2024/fig06", "join=[pulls]"]], composer)[0]
     assert [request.cell.policy.epsilon for request in asked.requests if request.cell.policy.name == "pulls"] == [0.1]

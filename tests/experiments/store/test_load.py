@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import shutil
 
@@ -109,6 +110,7 @@ def test_a_value_that_nothing_stored_has_is_an_error(results):
         ({"epsilon": [0.1, 0.3]}, "epsilon=0.3: .* nearest: 0.25, 0.5"),
         ({"epsilon": (0.1, 0.3)}, "epsilon=0.3: "),
         ({"epsilon": 0.1 + 1e-9}, "epsilon=0.100000001: .* nearest: 0.1, 0.25"),
+        ({"epsilon": math.nan}, "epsilon=nan: no stored cell has it; known: 0.1, "),
         ({"arms": 4}, "arms=4: .* nearest: 2, 5"),
         ({"horizon": 10**400}, "horizon=10+: no stored cell has it"),
         ({"arms": "5"}, "arms=5: no stored cell has it"),

@@ -23,8 +23,8 @@ from experiments.store.stored import Cells
 from scripts.explore import __main__ as explore
 from scripts.explore import collect
 from scripts.explore.judged import all_judged
-from scripts.explore.numbers import from_logarithms, from_planes
 from tests.browser import CHROMIUM, Browser
+from tests.scripts.explore.read_back import from_logarithms, from_planes
 
 EXPERIMENTS = ("sajed2019/fig03", "atlas/arms", "wang2024/fig03")
 PAPER = "cesari2026"  # a paper with quick claims

@@ -5,16 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from scripts.explore.numbers import (
-    STEP,
-    deflated,
-    digits_of,
-    from_logarithms,
-    from_planes,
-    in_four_bytes,
-    in_planes,
-    logarithms,
-)
+from scripts.explore.numbers import STEP, deflated, digits_of, in_four_bytes, in_planes, logarithms
+from tests.scripts.explore.read_back import from_logarithms, from_planes
 
 
 def test_codes_are_logarithms_above_the_least_number():
