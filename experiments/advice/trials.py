@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from functools import cache
+from inspect import unwrap
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -32,10 +33,10 @@ def key_of(one: Contender) -> str:
     return request.cell.key
 
 
-def is_stored(one: Contender) -> bool:
-    """Whether a run is stored, so that it was fast enough before."""
+def is_stored(one: Contender, runs: int = 1) -> bool:
+    """Whether so many runs are stored; if one is, it was fast enough before."""
     (request,) = one.planned.requests
-    return Store.of(one.planned).place(request.cell, 1) is not None
+    return Store.of(one.planned).place(request.cell, runs) is not None
 
 
 def trials(
@@ -97,6 +98,11 @@ def seconds_in_worker(cases: Sequence[Case]) -> list[float]:
     return [seconds_of_a_run(*case) for case in cases]
 
 
+def seconds_of(one: Contender, users: int) -> float:
+    """How long a run of a contender takes, stored or not."""
+    return seconds_of_a_run(*_case(one, users))
+
+
 def _case(one: Contender, users: int) -> Case:
     instance = one.planned.requests[0].cell.instance
     assert isinstance(instance, Instance)
@@ -134,8 +140,9 @@ def loops_of(policy: type[Policy]) -> dict[str, Any]:
 
 
 def _function(member: Any) -> Any:
-    """The function of a property, or of a class or static method."""
-    return getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    """The function of a property, or of a class or static method, without what wraps it."""
+    function = getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    return unwrap(function) if callable(function) else function
 
 
 def _names(code: CodeType) -> set[str]:
