@@ -11,7 +11,7 @@ import numpy as np
 from bandits.guarantees import Guarantee
 from experiments.advice.budgets import TRUSTS
 from experiments.advice.past import Past, read_past
-from experiments.config.plan import Setting
+from experiments.config.plan import Combination
 from experiments.errors import UserError, is_number, nearest, shown, whole_in
 from experiments.evidence.contests import FEWEST
 
@@ -71,7 +71,7 @@ class Question:
         return Guarantee(epsilon, self.delta / sum(math.exp(i * epsilon) for i in range(many)), scope)
 
     @property
-    def instance(self) -> Setting:
+    def instance(self) -> Combination:
         """The values of a config that make the instance."""
         means = ("instance.means", list(self.means))
         if self.past is not None and self.rewards == "bounded":
