@@ -1,5 +1,6 @@
 """Which policies name the best of some arms when the number of users is fixed, and how often they are wrong."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -27,6 +28,7 @@ from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 
 ERROR = 0.05  # the probability with which some interval of an answer may miss
+MOST_WAYS = 10  # to name an arm that take part together, or fewer
 ALLOCATIONS = ("halving", "uniform")
 HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
 KNOCKOUT = {"epsilon": "dp_knockout", "rho": "dp_knockout_gauss"}  # of two arms one noisy difference
@@ -57,6 +59,16 @@ class Namer:
     users: float
     policy: Learner[Any] | None = None
     stops: bool = False
+
+    @property
+    def at_most(self) -> float:
+        """What the probability of a wrong arm does not exceed: the end of its interval, or what is proved if less."""
+        return min(self.wrong.high, self.bound)
+
+    @property
+    def computed(self) -> bool:
+        """Whether it is no estimate of runs."""
+        return self.wrong.low == self.wrong.high
 
 
 def namers(
@@ -202,6 +214,11 @@ class NamingCase:
     def _stopping(self, users: int) -> Setting:
         """What is set of a rule that stops by itself."""
         return ("policy.beta", self.beta), ("horizon", users)
+
+
+def runs_to_show(error: float) -> int:
+    """The fewest runs of a policy that can show that it is wrong so seldom: if none of them is."""
+    return math.ceil(math.log(ERROR / MOST_WAYS / 2) / math.log1p(-error))
 
 
 def two_arms(

@@ -202,9 +202,9 @@ def _of_data(given: Mapping[str, Any]) -> tuple[tuple[float, ...], str, Past, No
     return past.means, past.rewards, past, None
 
 
-def number_of_runs(runs: Any) -> int:
-    """The number of runs of each policy that is judged. Raises `UserError`."""
-    return whole_in({"runs": runs}, "runs", FEWEST, MOST_RUNS)
+def number_of_runs(runs: Any, least: int = FEWEST) -> int:
+    """The number of runs of each policy that is judged, at least so many. Raises `UserError`."""
+    return whole_in({"runs": runs}, "runs", least, MOST_RUNS)
 
 
 def seed_of(means: Sequence[float]) -> int:
