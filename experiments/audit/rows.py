@@ -246,8 +246,8 @@ def _cost(wanted: _Wanted, workers: int) -> tuple[PrivacyCost, Power | None, int
     """
     game, claimed, power, made = wanted.game, wanted.policy.guarantee, None, 0
     cost = game.cost(wanted.level)
-    if wanted.own and wanted.level is Level.RELEASE:
-        cost = cost.as_declared()
+    if wanted.own and wanted.level is Level.RELEASE and cost.verdict(claimed) is not AuditVerdict.VIOLATED:
+        cost = cost.as_declared()  # else the author says so
     audited = Audit(game, wanted.level, wanted.runs, wanted.failure, workers)
     if wanted.runs:
         require_runs(wanted.runs, wanted.failure)
