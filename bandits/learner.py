@@ -14,7 +14,7 @@ from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
-from bandits.parameters import ParameterError, require, whole_number
+from bandits.parameters import ParameterError, require, as_whole
 
 MOST_STEPS = 2**62  # loops count steps with 64 bits
 
@@ -90,7 +90,7 @@ def with_checked_steps(simulate: Simulation) -> Simulation:
 
     @wraps(simulate)
     def checked(self: Any, instance: Any, horizon: Any, checkpoints: Any, rng: Any) -> IntArray:
-        steps = whole_number(horizon, "horizon")
+        steps = as_whole(horizon, "horizon")
         require(1 <= steps <= MOST_STEPS, "horizon", steps, f"a number of steps in 1..{MOST_STEPS}")
         return simulate(self, instance, steps, _increasing(checkpoints, steps), rng)
 

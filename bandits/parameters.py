@@ -44,7 +44,7 @@ def real_number(value: Any, parameter: str) -> float:
         raise ParameterError(parameter, "must be a number that a float can hold") from None
 
 
-def whole_number(value: Any, parameter: str) -> int:
+def as_whole(value: Any, parameter: str) -> int:
     """A whole number, also as a float (1e6) or of numpy, as an int. Raises `ParameterError` for all else."""
     whole = is_real(value) and math.isfinite(value) and value == int(value)
     require(whole, parameter, repr(value), "a whole number")

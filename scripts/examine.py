@@ -83,13 +83,13 @@ def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy
     about = {key: command.value(job, key) for key in AUDIT_KEYS}
     named = {key: value for key, value in given.items() if key.partition(".")[0] in ("policy", "budget")}
     settings = {key: about[key] for key in AUDIT_KEYS if key in given}
-    asked = {"budget.epsilon": command.config.budget.epsilon, **named, "policy": policy}
+    of_job = {"budget.epsilon": command.config.budget.epsilon, **named, "policy": policy}
     files = [folder / AUDITS.name for folder in command.config_dirs]
     listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
     for case in listed:
         yield _line({**case, **settings}, audited({**case, **settings}, about, composer), about, bound)
     for size in {str(size | settings): size | settings for size in UNLISTED if not listed}.values():  # `arms` makes one
-        yield from _unlisted(asked | size, "runs" in given, about, composer, bound)
+        yield from _unlisted(of_job | size, "runs" in given, about, composer, bound)
 
 
 def _unlisted(

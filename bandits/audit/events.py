@@ -40,9 +40,9 @@ class View(ABC):
 
 @dataclass(frozen=True)
 class Beginnings(View):
-    """The first arms of a play: one of the `known` sequences, shape (sequences, steps), or another."""
+    """The first arms of a play: one of some `sequences`, shape (sequences, steps), or another."""
 
-    known: IntArray
+    sequences: IntArray
 
     @classmethod
     def frequent(cls, plays: IntArray, steps: int) -> Self:
@@ -52,17 +52,19 @@ class Beginnings(View):
 
     @property
     def what(self) -> str:  # type: ignore[override]
-        return f"arms of the first {self.known.shape[1]} steps"
+        return f"arms of the first {self.sequences.shape[1]} steps"
 
     def outcomes(self, plays: IntArray) -> IntArray:
-        known, keys = _keys(self.known), _keys(plays[:, : self.known.shape[1]])
-        order = np.argsort(known, kind="stable")
-        place = order[np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)]
-        return np.where(known[place] == keys, place, len(known))
+        listed, keys = _keys(self.sequences), _keys(plays[:, : self.sequences.shape[1]])
+        order = np.argsort(listed, kind="stable")
+        place = order[np.minimum(np.searchsorted(listed, keys, sorter=order), len(listed) - 1)]
+        return np.where(listed[place] == keys, place, len(listed))
 
     def words(self, event: Sequence[int]) -> str:
         texts = [
-            "".join(str(arm + 1) for arm in self.known[number][:SHOWN]) if number < len(self.known) else "all others"
+            "".join(str(arm + 1) for arm in self.sequences[number][:SHOWN])
+            if number < len(self.sequences)
+            else "all others"
             for number in event[:3]
         ]
         return f"arms {', '.join(texts)}"
@@ -118,18 +120,18 @@ def lengths(horizon: int) -> list[int]:
 def views(first: IntArray, second: IntArray, arms: int) -> list[View]:
     """All views, fitted to plays of two inputs; those of other plays are as many, in the same order."""
     plays, horizon = np.concatenate([first, second]), first.shape[1]
-    found: list[View] = [Beginnings.frequent(plays, steps) for steps in lengths(horizon)]
+    fitted: list[View] = [Beginnings.frequent(plays, steps) for steps in lengths(horizon)]
     for steps in lengths(horizon):
         for begin in sorted({0, horizon - steps}):
             for arm in range(arms):
                 weights = np.zeros((horizon, arms))
                 weights[begin : begin + steps, arm] = 1
                 what = f"pulls of arm {arm + 1} in steps {begin + 1} to {begin + steps}"
-                found.append(Weighed.cut(what, weights, plays))
+                fitted.append(Weighed.cut(what, weights, plays))
     counts = [np.stack([(side == arm).sum(axis=0) for arm in range(arms)], axis=1) for side in (first, second)]
     shares = [(count + 1) / (len(side) + arms) for count, side in zip(counts, (first, second), strict=True)]
     score = np.log(shares[0] / shares[1])
-    return [*found, Weighed.cut("log-likelihood of the arms, step by step", score, plays)]
+    return [*fitted, Weighed.cut("log-likelihood of the arms, step by step", score, plays)]
 
 
 def least_shown(hits: FloatArray, others: FloatArray, runs: int, claimed: Guarantee, errors: float) -> FloatArray:
@@ -162,8 +164,10 @@ def chosen_view(first: IntArray, second: IntArray, arms: int, claimed: Guarantee
 def _held_out(view: View, first: IntArray, second: IntArray, half: int, claimed: Guarantee) -> float:
     """What the second half shows of the best event of the first half."""
     codes = [view.outcomes(side) for side in (first, second)]
-    size = 1 + max(int(of.max()) for of in codes)
-    early, late = ([np.bincount(of[part], minlength=size) for of in codes] for part in (slice(half), slice(half, None)))
+    size = 1 + max(int(side.max()) for side in codes)
+    early, late = (
+        [np.bincount(side[part], minlength=size) for side in codes] for part in (slice(half), slice(half, None))
+    )
     best, shown = -np.inf, -np.inf
     for one, other in ((0, 1), (1, 0)):
         order = np.argsort(-(early[one] + 0.5) / (early[other] + 0.5), kind="stable")
@@ -172,8 +176,8 @@ def _held_out(view: View, first: IntArray, second: IntArray, half: int, claimed:
         place = int(np.argmax(worth))
         if worth[place] > best:
             best, event = float(worth[place]), order[: place + 1]
-            found = np.array([float(late[side][event].sum()) for side in (one, other)])
-            shown = float(least_shown(found[0], found[1], len(first) - half, claimed, STRICT))
+            later = np.array([float(late[side][event].sum()) for side in (one, other)])
+            shown = float(least_shown(later[0], later[1], len(first) - half, claimed, STRICT))
     return shown
 
 

@@ -39,7 +39,7 @@ from bandits.loops.stopping import (
     stopping_noise,
     walk,
 )
-from bandits.parameters import ParameterError, require, require_epsilon, whole_number
+from bandits.parameters import ParameterError, require, require_epsilon, as_whole
 
 BLOCK = 4096  # values that `walk` takes at once
 MOST_SAMPLES = 2**53  # counted without rounding
@@ -360,7 +360,7 @@ class ExponentialNAS(_Public, ExponentialRule):
 
 def require_max_samples(max_samples: int) -> None:
     """A run takes at least one sample, and at most as many as can be counted without rounding."""
-    whole_number(max_samples, "max_samples")
+    as_whole(max_samples, "max_samples")
     require(1 <= max_samples <= MOST_SAMPLES, "max_samples", max_samples, f"a whole number in [1, {MOST_SAMPLES}]")
 
 

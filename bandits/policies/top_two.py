@@ -24,7 +24,7 @@ from bandits.loops.batches import UCB, Rule
 from bandits.loops.private_top_two import PrivateTopTwo, next_length, private_top_two
 from bandits.loops.top_two import TopTwo, top_two
 from bandits.loops.top_two import threshold as stopping_threshold
-from bandits.parameters import require, require_epsilon, whole_number
+from bandits.parameters import require, require_epsilon, as_whole
 from bandits.policies.base import require_bernoulli
 from bandits.policies.identification import Identification
 
@@ -54,7 +54,7 @@ class Identifier(Learner[Instance]):
 def _with_checked_samples(simulate: Callable[..., Identification]) -> Callable[..., Identification]:
     @wraps(simulate)
     def checked(self: Any, instance: Any, max_samples: Any, rng: Any) -> Identification:
-        most = whole_number(max_samples, "max_samples")
+        most = as_whole(max_samples, "max_samples")
         require(1 <= most <= MOST_STEPS, "max_samples", most, f"a number of pulls in 1..{MOST_STEPS}")
         return simulate(self, instance, most, rng)
 

@@ -96,7 +96,9 @@ def _built(asking: Question, budgets: dict[str, Combination], attempt: Attempt) 
     return made
 
 
-def _planned(asking: Question, budgets: dict[str, Combination], attempt: Attempt, rounded: bool) -> dict[str, Contender]:
+def _planned(
+    asking: Question, budgets: dict[str, Combination], attempt: Attempt, rounded: bool
+) -> dict[str, Contender]:
     case = (*asking.instance, ("horizon", asking.users), ("recorded", 1), ("runner", "threads"), ("replications", 1))
     designs = {name: _designs(asking, name, dict(budget)) for name, budget in budgets.items()}
     pulls = {name: _best(several, asking.users) for name, several in designs.items() if several}

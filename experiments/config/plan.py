@@ -21,7 +21,6 @@ from experiments.errors import UserError
 COMMAND_KEYS = ("plan", "complete", "redraw", "strict", "accept")  # of the command, not of the experiment
 
 
-
 @dataclass(frozen=True)
 class Plan:
     """All that one list of overrides asks for.

@@ -44,7 +44,7 @@ INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # 
 FILES = ".files"  # what the last build wrote into a site
 LEFT_OUT = "myst.header,myst.xref_missing,ref,toc"  # what Sphinx must not warn of if pages are left out
 
-Made = Page | Beside | AsItIs | Gap
+SitePart = Page | Beside | AsItIs | Gap
 
 
 def kinds() -> list[str]:
@@ -62,7 +62,7 @@ def chosen_kinds(command: CommandLine) -> list[str]:
     return chosen
 
 
-def made(kind: str, command: CommandLine, collected: Collected) -> list[Made]:
+def made(kind: str, command: CommandLine, collected: Collected) -> list[SitePart]:
     """The pages of a kind, their files and what is missing; most are the same for every command. Raises `UserError`."""
     return list(_module(kind).pages(command, collected))
 
@@ -132,7 +132,7 @@ def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap
     return [item for item in every if isinstance(item, Gap)]
 
 
-def _made(names: Sequence[str], command: CommandLine) -> list[Made]:
+def _made(names: Sequence[str], command: CommandLine) -> list[SitePart]:
     """The pages of some kinds: each kind, and each paper, is made in a process; kinds that wait come last, here.
 
     So each claim is judged once for the pages of papers and that of claims.
@@ -143,7 +143,7 @@ def _made(names: Sequence[str], command: CommandLine) -> list[Made]:
     collecting = Collecting(command) if any(waits(name) is Wait.FOR_COLLECTED for name in names) else None
     calls += collecting.calls if collecting else []
     workers = 1 if len(calls) == 1 else command.workers
-    every: list[Made] = []
+    every: list[SitePart] = []
     with (
         Progress("making pages", {"parts": len(calls)}) as progress,
         closing(in_parallel(calls, workers, batch_size=1, return_as="generator_unordered")) as finished,
