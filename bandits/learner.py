@@ -14,7 +14,7 @@ from bandits.audit.costs import Bounds, PrivacyCost, dearest, unseen_bounds
 from bandits.audit.ledger import Domain, Release, require_domain
 from bandits.audit.transcripts import Convention
 from bandits.guarantees import NO_PROMISE, Guarantee, Scope
-from bandits.parameters import ParameterError, require, as_whole
+from bandits.parameters import ParameterError, as_whole, require
 
 MOST_STEPS = 2**62  # loops count steps with 64 bits
 

@@ -39,7 +39,7 @@ from bandits.loops.stopping import (
     stopping_noise,
     walk,
 )
-from bandits.parameters import ParameterError, require, require_epsilon, as_whole
+from bandits.parameters import ParameterError, as_whole, require, require_epsilon
 
 BLOCK = 4096  # values that `walk` takes at once
 MOST_SAMPLES = 2**53  # counted without rounding

@@ -24,7 +24,7 @@ from bandits.loops.batches import UCB, Rule
 from bandits.loops.private_top_two import PrivateTopTwo, next_length, private_top_two
 from bandits.loops.top_two import TopTwo, top_two
 from bandits.loops.top_two import threshold as stopping_threshold
-from bandits.parameters import require, require_epsilon, as_whole
+from bandits.parameters import as_whole, require, require_epsilon
 from bandits.policies.base import require_bernoulli
 from bandits.policies.identification import Identification
 

@@ -16,7 +16,8 @@ from experiments.advice.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, no
 from experiments.advice.question import Question
 from experiments.config.build import EXCUSE
 from experiments.config.compose import Composer
-from experiments.config.plan import Plan, Combination, attempts
+from experiments.config.plan import Plan, attempts
+from experiments.config.request import Combination
 
 Attempt = Callable[[list[Combination]], list[Plan | str]]  # plans each setting, or says why it is refused
 

@@ -21,7 +21,8 @@ from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
 from experiments.advice.budgets import TRUSTS, largest_budget
 from experiments.config.compose import Composer
-from experiments.config.plan import Plan, Combination, attempts
+from experiments.config.plan import Plan, attempts
+from experiments.config.request import Combination
 from experiments.errors import UserError, shown
 from experiments.intervals import Interval
 from experiments.simulate.complete import complete, runner_of

@@ -11,7 +11,7 @@ import numpy as np
 from bandits.guarantees import Guarantee
 from experiments.advice.budgets import TRUSTS
 from experiments.advice.past import Past, read_past
-from experiments.config.plan import Combination
+from experiments.config.request import Combination
 from experiments.errors import UserError, is_number, nearest, shown, whole_in
 from experiments.evidence.contests import FEWEST
 
