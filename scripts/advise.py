@@ -14,7 +14,7 @@ From Python: `from experiments import advise`.
 The first command asks about two million users and eight arms: one of mean rate + gap, one of rate - gap, the others of
 the rate. `means=[...]` names the mean of each arm instead; runs are shared by up to four places of the best arm, drawn
 at random. `gap=[0.001,0.01]` is a gap that is not known: the table is for the geometric middle, and all finalists are
-played at both ends too; a line says whose 95 % quantile is the least where it is the largest. Without a range it is
+played at both ends too; a line says who loses the least at most where that is the largest. Without a range it is
 half and twice the gap. `epsilon` with or without `delta`, or `rho`, is the promise, and `trust=central`, `distributed`,
 `shuffle` or `local` says of what. `contributions=3` is for users who give up to three rewards: the promise is then
 about all three. `rewards=bounded` plays Beta rewards instead of clicks, and `rewards=heavy` Pareto rewards with a
@@ -28,29 +28,32 @@ noise, so what is decided from it spends privacy of the people in the data.
 
 Every policy of this repository whose promise implies the wanted one takes part, at the largest budget with which it
 does, but one that is known to break its promise. All are played 4 times, those of the smaller means 16 times, and five
-finalists 100 times more (`runs`), as those runs have chosen them; in the ordinary way: results are stored,
-`experiments.run` gives the same numbers, and nothing is simulated again. The first look is printed after 16 runs, the
-table before all that follows below it. A policy that needs more than half a second a run is named and left out, as is
-who is dropped. The finalists are judged by the rule of the atlas: 95 %
-quantile and mean of the lost reward. Policies that take zeros and ones only play bounded rewards *rounded*: each reward
-x is replaced by 1 with probability x, else by 0. Beside them stand uniform play, the best policy without privacy that
-takes less than a tenth of a second a run (it may be a finalist at epsilon 100), and the leading term of a lower bound
-as users grow without end, which may be above what is lost before. Below stand the better finalists at other gaps,
-budgets and numbers of users, and the best policy at each weaker trust. If nothing learns, here or with other gaps, the
-number of users is multiplied by 4 until something does, or until it is too large or too slow: the page says which. Two
-arms are also explored by so many users as lose least, for the worst of the gaps that were given, after which one arm is
-kept; what that loses is computed ("exact"), and shown at other gaps too. The advice is for rewards that do not change
-with time. The first question compiles the loops of all policies, in all cores at once: the first table is of those that
-are compiled, and names the others. Later questions take seconds.
+finalists 400 times more (`runs`; 125 times if they are slow), as those runs have chosen them; in the ordinary way:
+results are stored, `experiments.run` gives the same numbers, and nothing is simulated again. The first look is printed
+after 16 runs, the table before all that follows below it. A policy that needs more than half a second a run is named
+and left out, as is who is dropped. The finalists are judged by the rule of the atlas, 95 % quantile and mean of the
+lost reward, on the safe side: "95 % at most" is the upper end of an interval of the quantile, those of the table and of
+other gaps hold together with probability 95 % whatever the law is, and a policy whose mean is in doubt stands behind
+all others, as rare runs may carry it. Policies that take zeros and ones only play bounded rewards *rounded*: each
+reward x is replaced by 1 with probability x, else by 0. Beside them stand uniform play, the best policy without privacy
+that takes less than a tenth of a second a run (it may be a finalist at epsilon 100), and the leading term of a lower
+bound as users grow without end, which may be above what is lost before. Below stand the finalists at other gaps,
+budgets and numbers of users after 250 runs, and the best policy at each weaker trust after 125; slow ones at other
+budgets and numbers of users after 20, which show the least mean and no more. If nothing is seen to learn, here or with
+other gaps, the number of users is multiplied by 4 until something does in fresh runs, or until it is too large or too
+slow: the page says which. Two arms are also explored by so many users as lose least, for the worst of the gaps that
+were given, after which one arm is kept; what that loses is computed ("exact"), and shown at other gaps too. The advice
+is for rewards that do not change with time. The first question compiles the loops of all policies, in all cores at
+once: the first table is of those that are compiled, and names the others. Later questions take seconds.
 
 `goal=best_arm` asks which arm is best instead of what is lost: with `users=...` how often each policy names a wrong
 one, or with `error=0.05` how many users it takes. Halving and uniform allocation use a fixed number of users, and are
 as good as the means that you give; rules that stop by themselves keep the error whatever the means are, and need more.
-Two arms are computed exactly, others simulated 1,000 times (`runs`); intervals hold for every law. The same stands
-below for half and twice the gap. `gap=[low,high]` is answered at its smallest gap, which is the hardest. With another
-trust than central, users send one bit each (`ldp_halving`): that is local, and implies the others. With a `delta`
-normal noise takes part too, and rules of shuffled bits and modular sums. In Python it is
-`experiments.advice.naming.name_best`.
+Two arms are computed exactly, others simulated 1,000 times (`runs`), or more if the error is small; intervals hold for
+every law, and a number of users is also enough if the theorem about halving says so. The same stands below for half and
+twice the gap. `gap=[low,high]` is answered at its smallest gap, which is the hardest. With another trust than central,
+users send one bit each (`ldp_halving`): that is local, and implies the others. With a `delta` normal noise takes part
+too, and rules of shuffled bits and modular sums. In Python it is `experiments.advice.naming.name_best`.
 
 `service=my_service` writes the service of the recommended policy into a new folder: `service.py`, for a local policy
 `client.py` for the devices of users, a README with the promise, a sentence for a privacy notice and what to monitor,
@@ -105,16 +108,15 @@ def answer_of(config: dict[Any, Any], fields: dict[str, Any]) -> None:
     if goal not in GOALS:
         raise UserError(f"goal: must be one of {', '.join(GOALS)}, got {goal}")
     if goal == "best_arm":
-        many = {} if runs is None else {"runs": runs}
         with contextlib.redirect_stdout(sys.stderr):  # the answer alone is the output
-            naming = name_best(print, config["results_dir"], error=config["error"], **many, **fields)
+            naming = name_best(print, config["results_dir"], runs, config["error"], **fields)
         print(naming_page(naming))
         for file in write_naming_service(naming, folder) if folder else ():
             print(file)
         return
     if config["error"] is not None:
         raise UserError("error: only for goal=best_arm")
-    growing = growing_answer(say, config["results_dir"], 100 if runs is None else runs, **fields)
+    growing = growing_answer(say, config["results_dir"], runs, **fields)
     with contextlib.redirect_stdout(sys.stderr):
         answer = next(growing)
         if answer.compiling:

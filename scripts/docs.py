@@ -94,8 +94,8 @@ def paper_part() -> str:
     return _wrapped(
         f"It has {much['policies']} policies of {much['papers']} papers and their baselines, {much['experiments']} "
         f"experiments, {much['cells']} stored cells of {much['runs']} runs, {much['audits']} audits of privacy, and "
-        f"{much['claims']} claims: {much['computed claims']} are judged by what is computed anew, "
-        f"{much['claims not judged']} are not judged, with the reason, and the others are judged from what is stored."
+        f"{much['claims']} claims: {much['computed claims']} are judged by computation, {much['claims not judged']} "
+        f"not at all, others from what is stored."
     )
 
 

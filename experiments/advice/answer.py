@@ -13,29 +13,32 @@ from bandits.bounds.azize2025 import lower_bound_line
 from bandits.bounds.local_privacy import local_bernoulli_asymptote
 from experiments.advice.contenders import Contender, contenders
 from experiments.advice.question import MOST_USERS, Question, number_of_runs, question
-from experiments.advice.race import FINALISTS, ROUNDS, Row, judged, play, pooled, race
-from experiments.advice.trials import LONGEST, key_of, trials
+from experiments.advice.race import FINALISTS, LEARNS, LEAST_RUNS, OF_A_MEAN, ROUNDS, Row, judged, play, pooled, race
+from experiments.advice.trials import LONGEST, is_stored, key_of, seconds_of, trials
 from experiments.config.compose import Composer
-from experiments.evidence.contests import FEWEST, Contest, error_of_each
+from experiments.evidence.contests import ERROR, FEWEST, Contest
+from experiments.intervals import half_width
 
-LEARNS = 0.9  # a policy whose mean may be above this share of uniform play learns nothing worth its name
+MANY = 400  # runs of each finalist, of which the upper ends of intervals are no extreme runs
+PATIENCE = 30.0  # seconds that so many runs of all finalists may take; else there are as few as the rule admits
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take
-VARIED = 3  # finalists that are played where one thing is changed, after a few runs of all; at ends of a range all are
-CURVE = 20  # runs of each finalist at other budgets and numbers of users
+VARIED = 3  # slow finalists that are played where one thing is changed, after a few runs of all; at ends of a range all
+VARIATION = 250  # runs of each finalist where one thing is changed, if they are quick
+CURVE = 20  # runs of each finalist at other budgets and numbers of users, if they are slow
 BUDGETS = (0.25, 0.5, 2.0, 4.0)  # times epsilon
 USERS = (1 / 16, 1 / 4, 4.0)  # times the number of users
 STEP = 4  # by which the number of users grows until something learns
 
 
-def learns(asking: Question, rows: Sequence[Row]) -> bool:
-    """Whether the mean of some row is clearly less than what uniform play loses.
+def learns(asking: Question, rows: Sequence[Row], error: float = OF_A_MEAN) -> bool:
+    """Whether the mean of some row is clearly less than what uniform play loses: its interval misses by `error`.
 
     The median says nothing of a policy that keeps to one of two arms: it is small if that is the better one a little
     more often than not.
     """
-    return any(row.mean.high < LEARNS * asking.uniform for row in rows)
+    return any(row.mean_at_most(error) < LEARNS * asking.uniform for row in rows)
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Variation:
     Attributes
     ----------
     field: what is changed: gap (`value` is a factor of all gaps), epsilon, rho, users or trust.
-    rows: in order of their risk; if they have fewer than `FEWEST` runs, of the mean that they lost.
+    rows: in order of their risk; if they have too few runs to tell, of the mean that they lost in these.
     learned: of gaps with which nothing learns, see `Learned`.
     """
 
@@ -114,8 +117,9 @@ class Answer:
 
     @property
     def over_range(self) -> list[tuple[Question, Row]]:
-        """Of a range of gaps: each finalist at the gap where its 95 % quantile is the largest; the least first.
+        """Of a range of gaps: each finalist at the gap where its 95 % quantile may be the largest; the least first.
 
+        Those whose mean is in doubt at some gap come last.
         Empty without a range, or before both ends were played.
         """
         ends = [one for one in self.variations if one.field == "gap"]
@@ -127,8 +131,10 @@ class Answer:
         everywhere = [
             [(there, row) for there, rows in places for row in rows if row.contender.name == name] for name in names
         ]
-        worst = [max(some, key=_high) for some in everywhere if len(some) == len(places)]
-        return sorted(worst, key=_high)
+        whole = [some for some in everywhere if len(some) == len(places)]
+        doubted = {row.contender.name for some in whole for _, row in some if row.standing.doubt}
+        worst = [max(some, key=_high) for some in whole]
+        return sorted(worst, key=lambda place: (place[1].contender.name in doubted, _high(place)))
 
 
 def _high(place: tuple[Question, Row]) -> float:
@@ -136,7 +142,7 @@ def _high(place: tuple[Question, Row]) -> float:
 
 
 def advise(
-    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int = 100, **fields: Any
+    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int | None = None, **fields: Any
 ) -> Answer:
     """Answer a question by simulation: which policy to take, and what it loses.
 
@@ -146,7 +152,7 @@ def advise(
     ----------
     tell: is given a line after each stage, the first of them the means after a few runs.
     results_dir: where runs are stored; `runs` of the repository if left out.
-    runs: of each finalist, at least as many as the rule needs.
+    runs: of each finalist, at least `LEAST_RUNS`; `MANY` if they are quick, else as few, if left out.
     fields: as in conf/advise.yaml: means, or rate with arms and gap, or data; users; epsilon or rho, delta; trust;
         rewards, moment; contributions.
 
@@ -157,14 +163,15 @@ def advise(
 
 
 def growing_answer(
-    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int = 100, **fields: Any
+    tell: Callable[[str], None] = lambda _: None, results_dir: str | None = None, runs: int | None = None, **fields: Any
 ) -> Iterator[Answer]:
     """The answer of `advise` as it grows: after a few runs, after all runs, then with one variation after the other.
 
     While loops are compiled, looks at the policies that can be played come before that.
     Fields are checked before the first one is asked for. Raises `UserError`.
     """
-    return Advisor(tell, results_dir).answers(question(**fields), number_of_runs(runs))
+    number = None if runs is None else number_of_runs(runs, LEAST_RUNS)
+    return Advisor(tell, results_dir).answers(question(**fields), number)
 
 
 @dataclass(frozen=True)
@@ -185,8 +192,8 @@ class Advisor:
         """The contenders with these names, private or not."""
         return [one for some in self.contenders(asking, names) for one in some]
 
-    def answers(self, asking: Question, runs: int) -> Iterator[Answer]:
-        """As `growing_answer`, with `runs` of each finalist."""
+    def answers(self, asking: Question, number: int | None = None) -> Iterator[Answer]:
+        """As `growing_answer`, with so many runs of each finalist."""
         private, free = self.contenders(asking)
         self.tell(f"{len(private)} policies promise enough")
         with closing(trials(private, free, asking.users)) as trying:
@@ -195,12 +202,13 @@ class Advisor:
             self.tell(f"{len(finalists)} finalists: {', '.join(one.label for one in finalists)}")
             answer = Answer(asking, *judged(play(finalists, ROUNDS[-1])), dropped, bound=_bound(asking))
             yield answer
+            runs = _affordable(asking, finalists) if number is None else number
             rows, rivals = judged(self.placed(asking, finalists, runs, ROUNDS[-1]))
             for more in trying:  # those without privacy, which others compile meanwhile
                 seconds |= more
         names = [row.contender.name for row in rows]
         yardstick = self.without_privacy(asking, free, names, runs, seconds)
-        yield from self._finals(replace(answer, rows=rows, contest=rivals, free=yardstick))
+        yield from self._finals(replace(answer, rows=rows, contest=rivals, free=yardstick), runs)
 
     def _first_looks(
         self, asking: Question, private: Sequence[Contender], trying: Iterable[dict[str, float]]
@@ -222,14 +230,14 @@ class Advisor:
                 yield Answer(asking, *judged(rows), [], bound=_bound(asking), compiling=compiling)
         return seconds
 
-    def _finals(self, answer: Answer) -> Iterator[Answer]:
-        """The answer of all runs as it grows: from how many users on something learns, then the variations."""
+    def _finals(self, answer: Answer, runs: int) -> Iterator[Answer]:
+        """The answer of all `runs` as it grows: from how many users on something learns, then the variations."""
         asking, names = answer.asking, [row.contender.name for row in answer.rows]
         if names and not answer.learns:
             answer = replace(answer, learned=self.learned(asking))
         yield answer
         recommended = {row.contender.name for row in answer.best}
-        for there in chain(self.varied(asking, names, recommended), self.trusted(asking)):
+        for there in chain(self.varied(asking, names, recommended, runs), self.trusted(asking)):
             answer = replace(answer, variations=[*answer.variations, there])
             yield answer
 
@@ -243,10 +251,9 @@ class Advisor:
             return []
         orders = asking.orders(PLACES)
         names, share = {one.name for one in finalists}, math.ceil(runs / len(orders))
-        error = error_of_each(len(finalists))
         others = (play(self.named(asking.in_order(order), names), share) for order in orders[1:])
         placed = [{row.contender.name: row for row in rows} for rows in (play(finalists, raced + share), *others)]
-        return [pooled([rows[one.name] for rows in placed], orders, error, raced) for one in finalists]
+        return [pooled([rows[one.name] for rows in placed], orders, raced) for one in finalists]
 
     def without_privacy(
         self,
@@ -258,29 +265,35 @@ class Advisor:
     ) -> Row | None:
         """The best of the best few in a race without privacy, finalists at an epsilon that costs nothing among them.
 
-        It has the least mean of all runs; a race alone may be won by luck.
+        It has the least mean of runs after the race, which may be won by luck; none in doubt if another is not.
         """
         rich = asking.with_budget(NEGLIGIBLE / asking.epsilon)
         racers, _ = race(asking, [*free, *self.named(rich, names)], longest=QUICK, seconds=seconds)
         kinds: dict[Question, list[Contender]] = {asking: [], rich: []}
         for one in racers[:VARIED]:
             kinds[rich if one.policy.guarantee.private else asking].append(one)
-        rows = [row for there, some in kinds.items() for row in self.placed(there, some, runs)]
-        return min(rows, key=lambda row: row.mean.estimate, default=None)
+        rows = [row for there, some in kinds.items() for row in self.placed(there, some, runs, ROUNDS[-1])]
+        return min(rows, key=lambda row: (bool(row.standing.doubt), row.lost), default=None)
 
-    def varied(self, asking: Question, names: Collection[str], recommended: Collection[str]) -> Iterator[Variation]:
-        """The finalists at other gaps, budgets and numbers of users: the best few of them, and those recommended."""
+    def varied(
+        self, asking: Question, names: Collection[str], recommended: Collection[str], runs: int
+    ) -> Iterator[Variation]:
+        """The finalists at other gaps, budgets and numbers of users; if slow the best few, and those recommended.
+
+        `runs` of the table, which are played at the ends of a range of gaps too: as few as the rule admits if they are
+        slow. A few runs more choose the best few, and do not count.
+        """
         if not names:
             return
-        for field_, value, other, runs in _cases(asking, "epsilon" if asking.rho is None else "rho"):
+        for field_, value, other, many in _cases(asking, "epsilon" if asking.rho is None else "rho", runs):
             self.tell(
                 f"the same with {field_} {value}" if field_ != "gap" else f"the same with {value:g} times the gaps"
             )
             few = sorted(play(self.named(other, names), ROUNDS[0]), key=lambda row: row.lost)
-            ranged = field_ == "gap" and asking.ranged
-            kept = {*recommended, *(row.contender.name for row in few[: len(few) if ranged else VARIED])}
+            all_of_them = runs > LEAST_RUNS or (field_ == "gap" and asking.ranged)
+            kept = {*recommended, *(row.contender.name for row in few[: len(few) if all_of_them else VARIED])}
             best = [row.contender for row in few if row.contender.name in kept or row.contender.law is not None]
-            rows = sorted(self.placed(other, best, runs), key=lambda row: row.lost)
+            rows = sorted(self.placed(other, best, many, ROUNDS[0]), key=lambda row: row.lost)
             there = Variation(field_, value, other, judged(rows)[0])
             if field_ == "gap" and not there.learns:
                 there = replace(there, learned=self.learned(other, names))
@@ -292,34 +305,57 @@ class Advisor:
             self.tell(f"the same with trust {trust}")
             other = replace(asking, trust=trust)
             finalists, _ = race(other, self.contenders(other)[0])
-            yield Variation("trust", trust, other, judged(play(finalists, FEWEST))[0])
+            rows = judged(self.placed(other, finalists, LEAST_RUNS, ROUNDS[-1]))[0]
+            yield Variation("trust", trust, other, rows)
 
     def learned(self, asking: Question, among: Collection[str] | None = None) -> Learned:
-        """The first of 4, 16, 64, ... times as many users with which something learns; `among`: as in `contenders`."""
+        """The first of 4, 16, 64, ... times as many users with which something learns; `among`: as in `contenders`.
+
+        Where the runs of a race let expect it, fresh ones decide: the intervals of all finalists at all numbers of
+        users that may be tried hold together.
+        """
         most, users = asking.users, asking.users * STEP
+        error = ERROR / (FINALISTS * max(1, math.floor(math.log(MOST_USERS / asking.users, STEP))))
         while users <= MOST_USERS:
             self.tell(f"does anything learn with {users} users?")
             other = replace(asking, users=users)
             finalists, _ = race(other, self.contenders(other, among)[0])
             if not finalists:
                 break
-            there = Variation("users", users, other, judged(play(finalists, ROUNDS[-1]))[0])
-            if there.learns:
-                return Learned(there, users)
+            if any(_may_learn(other, row, error) for row in play(finalists, ROUNDS[-1])):
+                rows = self.placed(other, finalists, FEWEST, ROUNDS[-1])
+                if shown := [row for row in rows if learns(other, [row], error)]:
+                    return Learned(Variation("users", users, other, judged(shown)[0]), users)
             most, users = users, users * STEP
         return Learned(None, most)
 
 
-def _cases(asking: Question, budget: str) -> Iterator[tuple[str, float, Question, int]]:
+def _affordable(asking: Question, finalists: Sequence[Contender]) -> int:
+    """How many runs of each finalist are played: many if they are quick, or stored, as they were quick before."""
+    if all(is_stored(one, math.ceil(MANY / len(asking.orders(PLACES)))) for one in finalists):
+        return MANY
+    seconds = MANY * sum(seconds_of(one, asking.users) for one in finalists)
+    return MANY if seconds <= PATIENCE else LEAST_RUNS
+
+
+def _may_learn(asking: Question, row: Row, error: float) -> bool:
+    """Whether `FEWEST` fresh runs would show that a policy learns, if they are as those of the race."""
+    spread = 0.0 if row.contender.law is not None else float(row.stored.headline.std(ddof=1))
+    return row.lost + float(half_width(spread, FEWEST, error)) < LEARNS * asking.uniform
+
+
+def _cases(asking: Question, budget: str, runs: int) -> Iterator[tuple[str, float, Question, int]]:
+    few = min(runs, VARIATION)
+    curve = few if runs > LEAST_RUNS else CURVE
     for factor in asking.nearby:
-        yield "gap", factor, asking.with_gaps(factor), FEWEST
+        yield "gap", factor, asking.with_gaps(factor), runs if asking.ranged else few
     for factor in BUDGETS:
         other = asking.with_budget(factor)
-        yield budget, float(f"{getattr(other, budget):.6g}"), other, CURVE
+        yield budget, float(f"{getattr(other, budget):.6g}"), other, curve
     for factor in USERS:
         users = min(round(asking.users * factor), MOST_USERS)
         if len(asking.means) <= users != asking.users:
-            yield "users", users, replace(asking, users=users), CURVE
+            yield "users", users, replace(asking, users=users), curve
 
 
 def _bound(asking: Question) -> float | None:

@@ -16,9 +16,9 @@ from experiments.advice.fixed_budget import HALVING, KNOCKOUT, LOCAL_HALVING, no
 from experiments.advice.question import Question
 from experiments.config.build import EXCUSE
 from experiments.config.compose import Composer
-from experiments.config.plan import Plan, Setting, attempts
+from experiments.config.plan import Plan, Combination, attempts
 
-Attempt = Callable[[list[Setting]], list[Plan | str]]  # plans each setting, or says why it is refused
+Attempt = Callable[[list[Combination]], list[Plan | str]]  # plans each setting, or says why it is refused
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def contenders(
         left = [name for name in names if name not in private]
         more = _built(asking, {name: (("budget", choice), *budget.items()) for name in left}, attempt)
         free |= {name: one for name, one in more.items() if not one.policy.guarantee.private}
-        again: dict[str, Setting] = {}
+        again: dict[str, Combination] = {}
         for name in more.keys() - free.keys():
             key = "rho" if "rho" in vars(more[name].policy) else "epsilon"
             value = largest_budget(more[name].policy, key, asking.promise)
@@ -87,7 +87,7 @@ def _budgets(asking: Question) -> Iterable[tuple[str, dict[str, float]]]:
         yield "zcdp", {"budget.rho": rho or epsilon**2 / 2}
 
 
-def _built(asking: Question, budgets: dict[str, Setting], attempt: Attempt) -> dict[str, Contender]:
+def _built(asking: Question, budgets: dict[str, Combination], attempt: Attempt) -> dict[str, Contender]:
     """A contender of each bandit policy that can be built with its budget in the case."""
     made = _planned(asking, budgets, attempt, rounded=False)
     if asking.rewards == "bounded":
@@ -96,7 +96,7 @@ def _built(asking: Question, budgets: dict[str, Setting], attempt: Attempt) -> d
     return made
 
 
-def _planned(asking: Question, budgets: dict[str, Setting], attempt: Attempt, rounded: bool) -> dict[str, Contender]:
+def _planned(asking: Question, budgets: dict[str, Combination], attempt: Attempt, rounded: bool) -> dict[str, Contender]:
     case = (*asking.instance, ("horizon", asking.users), ("recorded", 1), ("runner", "threads"), ("replications", 1))
     designs = {name: _designs(asking, name, dict(budget)) for name, budget in budgets.items()}
     pulls = {name: _best(several, asking.users) for name, several in designs.items() if several}

@@ -1,5 +1,6 @@
 """Which policies name the best of some arms when the number of users is fixed, and how often they are wrong."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -20,13 +21,14 @@ from bandits.policies.sub_gaussian import ShuffleSE
 from experiments import intervals
 from experiments.advice.budgets import TRUSTS, largest_budget
 from experiments.config.compose import Composer
-from experiments.config.plan import Plan, Setting, attempts
+from experiments.config.plan import Plan, Combination, attempts
 from experiments.errors import UserError, shown
 from experiments.intervals import Interval
 from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 
 ERROR = 0.05  # the probability with which some interval of an answer may miss
+MOST_WAYS = 10  # to name an arm that take part together, or fewer
 ALLOCATIONS = ("halving", "uniform")
 HALVING = {"epsilon": "dp_halving", "rho": "dp_halving_gauss", "": "halving"}
 KNOCKOUT = {"epsilon": "dp_knockout", "rho": "dp_knockout_gauss"}  # of two arms one noisy difference
@@ -57,6 +59,16 @@ class Namer:
     users: float
     policy: Learner[Any] | None = None
     stops: bool = False
+
+    @property
+    def at_most(self) -> float:
+        """What the probability of a wrong arm does not exceed: the end of its interval, or what is proved if less."""
+        return min(self.wrong.high, self.bound)
+
+    @property
+    def computed(self) -> bool:
+        """Whether it is no estimate of runs."""
+        return self.wrong.low == self.wrong.high
 
 
 def namers(
@@ -135,7 +147,7 @@ class NamingCase:
         simulated = self._simulated(left, error) if left else []
         return sorted([*computed, *simulated], key=lambda one: one.wrong.estimate)
 
-    def _planned(self, users: int) -> dict[Setting, Plan | str]:
+    def _planned(self, users: int) -> dict[Combination, Plan | str]:
         """The plan of each policy that takes the budget, or why it is refused; without those that are too slow."""
         settings = list(self._settings(users, _budget(self.epsilon, self.rho, self.trust)))
         if self.delta and self.epsilon is not None:
@@ -147,14 +159,14 @@ class NamingCase:
         words += [] if self.results_dir is None else [f"results_dir={self.results_dir}"]
         return dict(zip(settings, attempts(settings, self.composer, words), strict=True))
 
-    def _computed(self, setting: Setting, planned: Plan, pulls: int) -> Namer:
+    def _computed(self, setting: Combination, planned: Plan, pulls: int) -> Namer:
         """The row of a policy that pulls each of two arms so often, from its law."""
         policy = planned.requests[0].cell.policy
         design = two_arms((self.means[0], self.means[1]), **_spent(setting), trust=self.trust)
         wrong = replace(design, draws=noise_draws(dict(setting)["policy"])).wrong(pulls)
         return Namer(policy.legend(), intervals.exactly(wrong), _bound(self.means, setting), 2 * pulls, policy)
 
-    def _simulated(self, plans: dict[Setting, Plan], error: float) -> list[Namer]:
+    def _simulated(self, plans: dict[Combination, Plan], error: float) -> list[Namer]:
         """The rows of policies that are played; each interval misses by `error`."""
         complete(list(plans.values()), runner_of(list(plans.values())))
         rows = []
@@ -166,7 +178,7 @@ class NamingCase:
             rows.append(Namer(policy.legend(), wrong, bound, users, policy, _stops(setting)))
         return rows
 
-    def _settings(self, users: int, budget: dict[str, float]) -> Sequence[Setting]:
+    def _settings(self, users: int, budget: dict[str, float]) -> Sequence[Combination]:
         """A setting of each policy that takes such a budget; for two arms both allocations are the same."""
         kind, central, arms = next(iter(budget), ""), self.trust == "central", len(self.means)
         spent = (
@@ -182,7 +194,7 @@ class NamingCase:
             halving.append((("policy", KNOCKOUT[kind]), *fixed[1:]))
         return [*halving, *((("policy", rule), *spent, *self._stopping(users)) for rule in rules)]
 
-    def _with_delta(self, users: int, epsilon: float) -> Iterator[Setting]:
+    def _with_delta(self, users: int, epsilon: float) -> Iterator[Combination]:
         """A setting of each policy that a delta admits beside those of epsilon alone, at its largest budget."""
         if self.trust == "central":
             rho = gaussian_rho(epsilon, self.delta)
@@ -199,9 +211,14 @@ class NamingCase:
                 spent = ("budget", "approximate"), ("budget.epsilon", largest), ("budget.delta", self.delta)
                 yield (("policy", rule.name), *spent, *self._stopping(users))
 
-    def _stopping(self, users: int) -> Setting:
+    def _stopping(self, users: int) -> Combination:
         """What is set of a rule that stops by itself."""
         return ("policy.beta", self.beta), ("horizon", users)
+
+
+def runs_to_show(error: float) -> int:
+    """The fewest runs of a policy that can show that it is wrong so seldom: if none of them is."""
+    return math.ceil(math.log(ERROR / MOST_WAYS / 2) / math.log1p(-error))
 
 
 def two_arms(
@@ -219,7 +236,7 @@ def noise_draws(name: str) -> int:
     return 1 if name in KNOCKOUT.values() else 2
 
 
-def _stops(setting: Setting) -> bool:
+def _stops(setting: Combination) -> bool:
     return "policy.beta" in dict(setting)
 
 
@@ -241,13 +258,13 @@ def gaussian_rho(epsilon: float, delta: float) -> float | None:
     return largest_budget(DPHalvingGauss(epsilon**2 / 2), "rho", Guarantee(epsilon, delta))
 
 
-def _spent(setting: Setting) -> dict[str, float]:
+def _spent(setting: Combination) -> dict[str, float]:
     """The epsilon or rho of a setting, by its name."""
     chosen = dict(setting)
     return {key: chosen[f"budget.{key}"] for key in ("epsilon", "rho") if f"budget.{key}" in chosen}
 
 
-def _bound(means: Sequence[float], setting: Setting) -> float:
+def _bound(means: Sequence[float], setting: Combination) -> float:
     """What the theorem about halving says of a setting; 1 if it is of another policy, or several arms are best."""
     chosen, gaps = dict(setting), np.sort(max(means) - np.array(means))[1:]
     if "policy.allocation" not in chosen or gaps[0] == 0:

@@ -6,14 +6,15 @@ from typing import Any
 
 from bandits import ParameterError
 from bandits.exact.two_arms import TwoArms
-from experiments.advice.fixed_budget import Namer, NamingCase
+from experiments.advice.fixed_budget import Namer, NamingCase, runs_to_show
 from experiments.advice.question import MOST_USERS, Question, below, number_between, number_of_runs, question
 from experiments.errors import UserError
 
 FIRST = 16  # users an arm with which the search for the least number begins
 FACTOR, STEPS = 4, 4  # it grows by this factor until it is enough, and is bisected so often
 USUAL = 0.05  # the error of rules that stop by themselves, if none is given
-TOO_FEW = f"error: no policy names the best arm so surely with {MOST_USERS:,} users"
+RUNS = 1000  # of each policy, and more for a small error
+TOO_FEW = f"error: no policy is seen to name the best arm so surely with {MOST_USERS:,} users"
 CURVE = (1 / 16, 1 / 4, 4)  # times the number of users
 
 
@@ -51,26 +52,34 @@ class _Search:
 
     case: NamingCase
     tell: Callable[[str], None]
-    curve: dict[int, Namer] = field(default_factory=dict)
+    fixed: dict[int, list[Namer]] = field(default_factory=dict)
 
     def best(self, users: int) -> Namer:
         """The least often wrong of those that use all users."""
-        if users not in self.curve:
+        return self.all_of(users)[0]
+
+    def at_most(self, users: int) -> float:
+        """The least probability of a wrong arm that is known of some policy that uses all users."""
+        return min(row.at_most for row in self.all_of(users))
+
+    def all_of(self, users: int) -> list[Namer]:
+        """Those that use all users, the least often wrong first."""
+        if users not in self.fixed:
             self.tell(f"{users:,} users")
-            self.curve[users] = self.case.namers(users, rules=False)[0]
-        return self.curve[users]
+            self.fixed[users] = self.case.namers(users, rules=False)
+        return self.fixed[users]
 
     def fewest(self, error: float) -> int:
         """About the least number of users that is enough. Raises `UserError` if none is."""
         if len(self.case.means) == 2:
             return min(_fewest_of_two(design, error) for design in self.case.designs)
-        return _fewest(self.best, FIRST * len(self.case.means), error)
+        return _fewest(self.at_most, FIRST * len(self.case.means), error)
 
 
 def name_best(
     tell: Callable[[str], None] = lambda _: None,
     results_dir: str | None = None,
-    runs: int = 1000,
+    runs: int | None = None,
     error: float | None = None,
     users: float | str | None = None,
     **fields: Any,
@@ -80,8 +89,9 @@ def name_best(
         name_best(means=[0.03, 0.033], epsilon=0.5, error=0.05).asking.users
 
     Fields are those of `advise`, and `users="?"` asks for their number. It is enough if the interval of the
-    probability of a wrong arm ends below the error, for some policy, so that the number of users is on the safe
-    side; for two arms it is computed, and exact. A range of gaps is answered at its smallest, which is the hardest.
+    probability of a wrong arm ends below the error, or what is proved does, for some policy, so that the number of
+    users is on the safe side; for two arms it is computed, and exact. `runs` of each policy, at least so many that this
+    can be seen; enough for that if left out. A range of gaps is answered at its smallest, which is the hardest.
     Raises `UserError`, one line that names the field.
     """
     users = None if users == "?" else users
@@ -91,7 +101,8 @@ def name_best(
     if asking.rewards == "heavy":
         raise UserError("rewards: goal=best_arm is answered for clicks and bounded rewards, which are rounded")
     allowed = None if error is None else number_between(error, "error", 0.001, below(0.5))
-    case = _case(asking, allowed or USUAL, number_of_runs(runs), results_dir)
+    many = _runs(runs, None if len(asking.means) == 2 else allowed)
+    case = _case(asking, allowed or USUAL, many, results_dir)
     search = _Search(case, tell)
     number = asking.users if allowed is None else search.fewest(allowed)
     if allowed is None or len(asking.means) == 2:
@@ -99,7 +110,7 @@ def name_best(
             if FIRST * len(asking.means) <= round(number * factor) <= MOST_USERS:
                 search.best(round(number * factor))
     best = case.namers(number)
-    curve = sorted((search.curve | {number: best[0]}).items())
+    curve = sorted(({at: rows[0] for at, rows in search.fixed.items()} | {number: best[0]}).items())
     sure = None if allowed is None else _sure(case, number, allowed)
     nearby = []
     for factor in asking.nearby:
@@ -124,6 +135,16 @@ def _case(asking: Question, beta: float, runs: int, results_dir: str | None) -> 
     )
 
 
+def _runs(runs: Any, error: float | None) -> int:
+    """The number of runs of each policy, enough to see the error that is allowed, if any. Raises `UserError`."""
+    least = 1 if error is None else runs_to_show(error)
+    if runs is None:
+        return max(RUNS, least)
+    if (number := number_of_runs(runs)) < least:
+        raise UserError(f"runs: must be at least {least} to see an error of at most {error:g}, got {number}")
+    return number
+
+
 def _there(search: _Search, users: int, error: float | None) -> tuple[int | None, Namer | None]:
     """The number of users, the given one or what is enough, and who is least often wrong."""
     try:
@@ -136,7 +157,7 @@ def _there(search: _Search, users: int, error: float | None) -> tuple[int | None
 def _sure(case: NamingCase, number: int, error: float) -> tuple[int, Namer] | None:
     """The first of 1, 4, 16, ... times this number of users with which a rule that stops by itself has done so."""
     for _ in range(STEPS + 1):
-        stopped = [row for row in case.namers(number) if row.stops and row.wrong.high <= error]
+        stopped = [row for row in case.namers(number) if row.stops and row.at_most <= error]
         if stopped:
             return number, min(stopped, key=lambda row: row.users)
         number *= FACTOR
@@ -154,11 +175,11 @@ def _fewest_of_two(design: TwoArms, error: float) -> int:
     return number
 
 
-def _fewest(best: Callable[[int], Namer], first: int, error: float) -> int:
+def _fewest(at_most: Callable[[int], float], first: int, error: float) -> int:
     """About the least number of users with which some policy errs with probability `error` at most."""
 
     def enough(number: int) -> bool:
-        return best(number).wrong.high <= error
+        return at_most(number) <= error
 
     high = first
     while not enough(high):

@@ -11,7 +11,7 @@ import numpy as np
 from bandits.guarantees import Guarantee
 from experiments.advice.budgets import TRUSTS
 from experiments.advice.past import Past, read_past
-from experiments.config.plan import Setting
+from experiments.config.plan import Combination
 from experiments.errors import UserError, is_number, nearest, shown, whole_in
 from experiments.evidence.contests import FEWEST
 
@@ -71,7 +71,7 @@ class Question:
         return Guarantee(epsilon, self.delta / sum(math.exp(i * epsilon) for i in range(many)), scope)
 
     @property
-    def instance(self) -> Setting:
+    def instance(self) -> Combination:
         """The values of a config that make the instance."""
         means = ("instance.means", list(self.means))
         if self.past is not None and self.rewards == "bounded":
@@ -202,9 +202,9 @@ def _of_data(given: Mapping[str, Any]) -> tuple[tuple[float, ...], str, Past, No
     return past.means, past.rewards, past, None
 
 
-def number_of_runs(runs: Any) -> int:
-    """The number of runs of each policy that is judged. Raises `UserError`."""
-    return whole_in({"runs": runs}, "runs", FEWEST, MOST_RUNS)
+def number_of_runs(runs: Any, least: int = FEWEST) -> int:
+    """The number of runs of each policy that is judged, at least so many. Raises `UserError`."""
+    return whole_in({"runs": runs}, "runs", least, MOST_RUNS)
 
 
 def seed_of(means: Sequence[float]) -> int:

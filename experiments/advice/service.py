@@ -208,11 +208,9 @@ def _likely(most: Spent, asking: Question) -> str:
 def _expected(row: Row, asking: Question) -> str:
     """What a policy lost in simulated runs, in words."""
     high, uniform = row.standing.high, asking.uniform
-    expected = (
-        f"In {row.runs} simulated runs {row.label} lost {row.median:,.0f} of the reward in the median and at most"
-    )
-    expected += f" {high:,.0f} in 95 %; showing all arms equally often loses {uniform:,.0f}. This holds for the means"
-    expected += " and rewards of the question, if they do not change with time."
+    expected = f"In {row.runs} simulated runs {row.label} lost {row.median:,.0f} of the reward in the median."
+    expected += f" 95 % of runs lose at most {high:,.0f}; showing all arms equally often loses {uniform:,.0f}. This"
+    expected += " holds for the means and rewards of the question, if they do not change with time."
     if asking.ranged:
         expected += f" Of the range of gaps this is {asking.gap:.3g}, where that policy loses most."
     return expected

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from functools import cache
+from inspect import unwrap
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -16,7 +17,7 @@ from bandits import Instance
 from bandits.compiled import PLACE, has_code
 from bandits.policies.base import Policy
 from experiments.advice.contenders import Contender
-from experiments.simulate.runners import OfProcesses, processes_for
+from experiments.simulate.runners import ProcessPool, processes_for
 from experiments.store import Store
 
 LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
@@ -32,10 +33,10 @@ def key_of(one: Contender) -> str:
     return request.cell.key
 
 
-def is_stored(one: Contender) -> bool:
-    """Whether a run is stored, so that it was fast enough before."""
+def is_stored(one: Contender, runs: int = 1) -> bool:
+    """Whether so many runs are stored; if one is, it was fast enough before."""
     (request,) = one.planned.requests
-    return Store.of(one.planned).place(request.cell, 1) is not None
+    return Store.of(one.planned).place(request.cell, runs) is not None
 
 
 def trials(
@@ -64,7 +65,7 @@ def trials(
 def _shared_out(groups: Sequence[dict[str, Case]]) -> Iterator[dict[str, float]]:
     """The seconds of each group of cases, which this process and others take one after the other."""
     helpers = processes_for(-1) - 1 if PLACE is not None and len(groups) > 1 else 0  # without a cache each compiles all
-    others = OfProcesses(helpers)
+    others = ProcessPool(helpers)
     submit: Callable[..., Future[list[float]]] = others.submit if helpers else lambda *_: Future()
     begun = [(submit(seconds_in_worker, list(group.values())), group) for group in groups[1:]]
     try:
@@ -95,6 +96,11 @@ def seconds_in_worker(cases: Sequence[Case]) -> list[float]:
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return [seconds_of_a_run(*case) for case in cases]
+
+
+def seconds_of(one: Contender, users: int) -> float:
+    """How long a run of a contender takes, stored or not."""
+    return seconds_of_a_run(*_case(one, users))
 
 
 def _case(one: Contender, users: int) -> Case:
@@ -134,8 +140,9 @@ def loops_of(policy: type[Policy]) -> dict[str, Any]:
 
 
 def _function(member: Any) -> Any:
-    """The function of a property, or of a class or static method."""
-    return getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    """The function of a property, or of a class or static method, without what wraps it."""
+    function = getattr(getattr(member, "fget", member), "__func__", getattr(member, "fget", member))
+    return unwrap(function) if callable(function) else function
 
 
 def _names(code: CodeType) -> set[str]:

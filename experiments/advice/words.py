@@ -1,5 +1,6 @@
 """An answer in words: tables as rows of texts, and sentences, for the command and for the page."""
 
+import math
 import textwrap
 from collections.abc import Iterator
 
@@ -7,8 +8,8 @@ from experiments.advice.answer import Answer, Learned, Variation, learns
 from experiments.advice.fixed_budget import Namer
 from experiments.advice.naming import Naming
 from experiments.advice.question import MOST_USERS, Question
-from experiments.advice.race import COMMITTING, Row
-from experiments.evidence.contests import FEWEST
+from experiments.advice.race import COMMITTING, LEAST_RUNS, Row
+from experiments.evidence.contests import FEWEST, MIDDLE
 from experiments.text_table import text_table
 
 WIDTH = 120
@@ -16,18 +17,22 @@ ROUNDED = "Rounded: each reward x is replaced by 1 with probability x, else by 0
 
 
 def lost(row: Row) -> list[str]:
-    """Mean with its interval, or that it is in doubt; median, 95 % quantile, share of runs on the best arm, runs."""
+    """Mean with its interval, or that it is in doubt; median, what 95 % of runs lose at most, and others.
+
+    The others are the share of runs on the best arm, and how many runs. Of few nothing is known of the 95 % quantile.
+    """
     half = (row.mean.high - row.mean.low) / 2
     shown, computed = f"{row.mean.estimate:,.0f} ± {half:,.0f}", row.contender.law is not None
     if row.standing.doubt or computed:
         shown = f"{row.mean.estimate:,.0f}" if computed else "in doubt"
-    numbers = f"{row.median:,.0f}", f"{row.standing.high:,.0f}", f"{100 * row.on_best:.{1 if computed else 0}f} %"
+    high = f"{row.standing.high:,.0f}" if math.isfinite(row.standing.high) else "not known"
+    numbers = f"{row.median:,.0f}", high, f"{100 * row.on_best:.{1 if computed else 0}f} %"
     return [shown, *numbers, "exact" if computed else str(row.runs)]
 
 
 def rows_of(answer: Answer) -> list[list[str]]:
     """The table by policy, with the best policy without privacy, uniform play, and the lower bound."""
-    rows = [["policy", "mean lost", "median", "95 %", "best arm pulled most", "runs"]]
+    rows = [["policy", "mean lost", "median", "95 % at most", "best arm pulled most", "runs"]]
     rows += [[row.label, *lost(row)] for row in answer.rows]
     if answer.free is not None:
         rows.append([unbound(answer.free), *lost(answer.free)])
@@ -48,19 +53,21 @@ def sentence(answer: Answer) -> str:
     uniform = answer.asking.uniform
     if not answer.rows:
         return "No policy here both promises this and can be simulated in this case."
-    if (runs := max(row.runs for row in answer.rows)) < FEWEST:
+    if (runs := max(row.runs for row in answer.rows)) < LEAST_RUNS:
         text = f"A first look: {runs} runs of each are too few to recommend one."
         if answer.compiling:
             text += f" Still to come, as they are being compiled, once for this machine: {', '.join(answer.compiling)}."
         return text
     if not answer.learns:
-        text = f"Nothing learns here: all lose about what uniform play does, {uniform:,.0f}."
+        text = f"Nothing is seen to learn here: none loses clearly less than uniform play does, {uniform:,.0f}."
         return text if answer.learned is None else f"{text} {from_users(answer.learned)}."
     if not answer.best:
         return "No finalist has left its start phase: nothing can be recommended."
     first, *others = answer.best
     high = first.standing.high
-    text = f"Take {first.label}: 95 % of its runs lose at most about {high:,.0f}; uniform play {uniform:,.0f}."
+    text = f"Take {first.label}: 95 % of its runs lose at most {high:,.0f}; uniform play {uniform:,.0f}."
+    if first.standing.doubt:
+        text += f" Its mean is in doubt: {first.standing.doubt}."
     if first.contender.law is not None:
         text += " How many explore is the best number for the gaps that were given."
     if isinstance(first.contender.policy, COMMITTING):
@@ -72,9 +79,10 @@ def sentence(answer: Answer) -> str:
         names = ", ".join(row.label for row in others)
         text += f" {first.runs} runs do not separate it from {names}: more runs may change the order."
     typical = next((row for row in answer.rows if row.standing == answer.contest.typical), first)
-    if typical not in answer.best and learns(answer.asking, [typical]):
-        text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but 5 % of its runs lose"
-        text += f" {typical.standing.high:,.0f} or more."
+    less = typical.standing.quantiles[MIDDLE].high < first.standing.quantiles[MIDDLE].low
+    if typical not in answer.best and less and learns(answer.asking, [typical]):
+        text += f" {typical.label} loses less in a typical run, {typical.median:,.0f}, but for 95 % of its"
+        text += f" runs no less than {typical.standing.high:,.0f} can be promised."
     return text
 
 
@@ -103,7 +111,7 @@ def case(asking: Question) -> Iterator[str]:
 def changed(answer: Answer) -> Iterator[str]:
     """How the answer changes with gaps, budget, users and trust: a line for each value, and one for a range of gaps."""
     for asking, row in answer.over_range[:1]:
-        high = f"95 % quantile at most {row.standing.high:,.0f}, at gap {asking.gap:.3g}"
+        high = f"95 % of its runs lose at most {row.standing.high:,.0f}, at gap {asking.gap:.3g}"
         yield f"  over the range of gaps take {row.label}: {high}"
     for one in answer.variations:
         if not one.rows:
@@ -116,11 +124,11 @@ def changed(answer: Answer) -> Iterator[str]:
             named = {row.contender.name for row in answer.best}
             shown = [first, *(row for row in one.rows[1:] if row.contender.name in named)]
             high = "; ".join(
-                f"{row.label}, mean {lost(row)[0]}, 95 % quantile {row.standing.high:,.0f}" for row in shown
+                f"{row.label}, mean {lost(row)[0]}, 95 % at most {row.standing.high:,.0f}" for row in shown
             )
             yield f"  gaps x {one.value:.3g}: {high}; {uniform}"
         elif one.field == "trust" and one.learns:
-            yield f"  trust {one.value}: {first.label}, 95 % quantile {first.standing.high:,.0f}"
+            yield f"  trust {one.value}: {first.label}, 95 % at most {first.standing.high:,.0f}"
         else:
             yield f"  {one.field} {_value(one)}: {least(one)}"
 
@@ -132,23 +140,24 @@ def _value(one: Variation) -> str:
 
 
 def from_users(learned: Learned) -> str:
-    """From how many users on something learns, if that is known."""
+    """With how many users something is seen to learn, if that is known."""
     if learned.first is None:
-        return f"Up to {learned.most:,} users, the most that were tried, nothing does"
+        return f"Up to {learned.most:,} users, the most that were tried, nothing is seen to"
     row = min(learned.first.rows, key=lambda row: row.mean.high)
-    return f"With {learned.first.value:,} users {row.label} does; a quarter of them are too few"
+    return f"With {learned.first.value:,} users {row.label} does; with a quarter of them nothing is seen to"
 
 
 def least(one: Variation) -> str:
-    """The policy that risks least there, what it loses, and how often it finds the best arm."""
+    """The policy of the least risk there, or of the least mean if there are too few runs to tell, and what it loses."""
     uniform, row = f"uniform play {one.asking.uniform:,.0f}", one.rows[0]
     runs = "(exact)" if row.contender.law is not None else f"of {row.runs} runs"
     if not one.learns:
         few = row.runs < FEWEST and row.contender.law is None
-        nothing = f"{row.runs} runs do not show that anything" if few else "nothing"
-        return f"{nothing} learns; {uniform}"
+        nothing = f"{row.runs} runs do not show that anything learns" if few else "nothing is seen to learn"
+        return f"{nothing}; {uniform}"
+    first, high = ("least mean: ", "") if row.standing.lacks else ("", f", 95 % at most {row.standing.high:,.0f}")
     best = f"best arm pulled most in {100 * row.on_best:.0f} % {runs}"
-    return f"{row.label}, mean {lost(row)[0]}, median {row.median:,.0f}, {best}; {uniform}"
+    return f"{first}{row.label}, mean {lost(row)[0]}, median {row.median:,.0f}{high}, {best}; {uniform}"
 
 
 def page(answer: Answer) -> str:
@@ -199,7 +208,7 @@ def naming_lines(naming: Naming) -> Iterator[str]:
             yield f"{users:,} users: {_wrong(row)}"
     for factor, number, best in naming.nearby:
         if number is None or best is None:
-            yield f"gaps x {factor:.3g}: no number of users up to {MOST_USERS:,} is enough"
+            yield f"gaps x {factor:.3g}: no number of users up to {MOST_USERS:,} is seen to be enough"
         elif naming.error is None:
             yield f"gaps x {factor:.3g}: {_wrong(best)}"
         else:
@@ -227,11 +236,10 @@ def naming_sentence(naming: Naming) -> str:
     """The advice about the best arm, with what it rests on."""
     users, best = naming.asking.users, naming.rows[0]
     if naming.error is None:
-        text = (
-            f"With {users:,} users take {best.label}: {100 * best.wrong.estimate:.3g} % of its runs name a wrong arm."
-        )
+        text = f"With {users:,} users take {best.label}: {100 * best.wrong.estimate:.3g} % of its runs name a wrong arm"
+        text += "." if best.computed else f", at most {100 * best.at_most:.3g} %."
     else:
-        best = next(row for row in naming.rows if row.wrong.high <= naming.error)
+        best = next(row for row in naming.rows if row.at_most <= naming.error)
         text = f"About {users:,} users are enough for {best.label} to err in at most {100 * naming.error:g} % of runs."
     text += over_the_range(naming)
     if naming.asking.delta and naming.asking.trust in ("shuffle", "distributed"):

@@ -20,7 +20,6 @@ from experiments.errors import UserError
 
 COMMAND_KEYS = ("plan", "complete", "redraw", "strict", "accept")  # of the command, not of the experiment
 
-Setting = Combination  # what `experiments.advice` calls it
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from experiments.advice.answer import BUDGETS, USERS, Answer
 from experiments.advice.naming import Naming
-from experiments.advice.race import Row
+from experiments.advice.race import LEAST_RUNS, Row
 from experiments.advice.words import (
     case,
     changed,
@@ -21,13 +22,12 @@ from experiments.advice.words import (
     sentence,
     unbound,
 )
-from experiments.evidence.contests import FEWEST
 from scripts.drawing.drawing import Axis, Drawing, Look, Panel, Scale, Series
 
 COLOURS = ("#2f7ed8", "#d9722b", "#2c9a69", "#a862c9", "#b28a00", "#8a8f96")  # readable on white and on black
 UNIFORM = "uniform play"
 MARKERS = ("o", "s", "^", "D", "v", "x")
-COLUMNS = ("changed", "value", "policy", "mean", "median", "quantile_95", "best_arm_pulled_most", "runs")
+COLUMNS = ("changed", "value", "policy", "mean", "median", "quantile_95_at_most", "best_arm_pulled_most", "runs")
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,15 @@ def of_answer(answer: Answer) -> Shown:
         rows_of(answer),
         shares,
         f"Lost is what {answer.asking.users:,} users give less than if all had seen the best one. Uniform play shows "
-        "every option equally often, as an A/B test does; bars are shares of what it loses. Median, and what 95 % of "
-        "simulated runs stay below; the mean with its 95 % interval. An arm is an option.",
+        "every option equally often, as an A/B test does; bars are shares of what it loses. Median of simulated "
+        "runs, and what 95 % of runs lose at most: all of these hold with probability 95 %, and so do all intervals of "
+        "means, about. An arm is an option.",
         best,
         [line.strip() for line in changed(answer)],
         list(notes(answer)),
         list(_curves(answer)),
         _csv(COLUMNS, _numbers(answer)),
-        bool(answer.rows) and answer.rows[0].runs < FEWEST,
+        bool(answer.rows) and answer.rows[0].runs < LEAST_RUNS,
     )
 
 
@@ -186,8 +187,9 @@ def _numbers(answer: Answer) -> Iterator[tuple[object, ...]]:
     yield "", "", UNIFORM, answer.asking.uniform, "", "", "", ""
 
 
-def _of_row(row: Row) -> tuple[float | int, ...]:
-    return row.lost, row.median, row.standing.high, row.on_best, row.runs
+def _of_row(row: Row) -> tuple[float | int | str, ...]:
+    high = row.standing.high
+    return row.lost, row.median, high if math.isfinite(high) else "", row.on_best, row.runs
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

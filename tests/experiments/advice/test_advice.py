@@ -21,7 +21,7 @@ from experiments.advice.race import Row, judged, pooled
 from experiments.advice.words import changed, from_users, least, lost, page, sentence, unbound
 from experiments.cells.regret import RegretCell
 from experiments.config.compose import Composer
-from experiments.evidence.contests import contest, standing
+from experiments.evidence.contests import FEWEST, contest
 from experiments.store.stored import Stored
 from scripts import advise as command
 
@@ -127,19 +127,19 @@ def test_largest_budget_is_sought_where_the_promise_differs_from_the_parameter()
 
 
 def row(name, regret, policy=None):
-    """A row of 100 runs on two arms: half with this regret, half with one more; the best arm is pulled 1,500 times."""
+    """A row of 200 runs on two arms: half with this regret, half with one more; most pull the best arm 1,500 times."""
     asking = question(**CASE)
     ((made, *_), _) = contenders(asking, Composer()) if policy is None else ([policy], [])
     cell = made.planned.requests[0].cell
-    values = regret + np.arange(100) % 2
+    values = regret + np.arange(200) % 2
     best = int(np.argmax(cell.instance.mean_rewards))
-    pulls = np.full((100, 2), 500)
-    pulls[:75, best] = 1500
-    rows = {"t": np.full((100, 1), 2000), "regret": values[:, None].astype(float), "pulls": pulls}
-    rows["pulls"][75:, 1 - best] = 1500
+    pulls = np.full((200, 2), 500)
+    pulls[:150, best] = 1500
+    rows = {"t": np.full((200, 1), 2000), "regret": values[:, None].astype(float), "pulls": pulls}
+    rows["pulls"][150:, 1 - best] = 1500
     stored = Stored(rows, {}, cell)
     named = SimpleNamespace(name=name, label=name, rounded=False, policy=UCB1(), law=None)
-    return race.Row(named, stored, replace(standing(stored, 0.01), key=name))
+    return race.Row(named, stored, replace(race._standing(named, stored), key=name))
 
 
 @pytest.fixture(scope="module")
@@ -159,21 +159,57 @@ def test_the_sentence_names_the_recommended_policy_and_what_it_risks(one):
     rows, rivals = judged([row("slow", 300, one), row("fast", 100, one)])
     assert [item.label for item in rows] == ["fast", "slow"]
     text = page(Answer(asking, rows, rivals, ["late (not run: about 2 s a run)"], bound=50.0))
-    assert "Take fast: 95 % of its runs lose at most about 101; uniform play 400." in text
+    assert "Take fast: 95 % of its runs lose at most 101; uniform play 400." in text
     assert "Not in the table: late (not run: about 2 s a run)." in text
     assert [line.split() for line in text.splitlines() if line.startswith("fast")] == [
-        ["fast", "100", "±", "0", "100", "101", "75", "%", "100"]
+        ["fast", "100", "±", "0", "100", "101", "75", "%", "200"]
     ]
     assert "lower bound as users grow without end" in text
     rows, rivals = judged([row("a", 100, one), row("b", 100, one)])
-    assert "100 runs do not separate it from b" in sentence(Answer(asking, rows, rivals, []))
+    assert "200 runs do not separate it from b" in sentence(Answer(asking, rows, rivals, []))
 
 
 def coin(name, wrong, policy):
-    """A row of 100 runs that lose 800 if the `wrong` arm is kept, which is in so many, else nothing."""
+    """A row of 200 runs that lose 800 if the `wrong` arm is kept, which is in so many of 100, else nothing."""
     made = row(name, 0, policy)
-    made.stored.rows["regret"][:, 0] = np.where(np.arange(100) < wrong, 800.0, 0.0)
-    return race.Row(made.contender, made.stored, replace(standing(made.stored, 0.01), key=name))
+    made.stored.rows["regret"][:, 0] = np.where(np.arange(200) < 2 * wrong, 800.0, 0.0)
+    return race.Row(made.contender, made.stored, replace(race._standing(made.contender, made.stored), key=name))
+
+
+def test_what_is_said_of_bad_runs_is_the_end_of_an_interval(one):
+    """Without .95^125 <= .05 / 30 < .95^124 no end is finite: then a policy takes no part, whatever it lost."""
+    assert race.LEAST_RUNS == 125
+    assert 0.95**125 <= 0.05 / 30 < 0.95**124
+
+    def first(runs, regret):
+        made = row("a", 0, one)
+        rows = {name: values[:runs] for name, values in made.stored.rows.items()}
+        rows["regret"] = np.asarray(regret, dtype=float)[:runs, None]
+        stored = Stored(rows, {}, made.stored.cell)
+        return race.Row(made.contender, stored, replace(race._standing(made.contender, stored), key=f"{runs}"))
+
+    regret = np.arange(200)
+    few, enough = first(124, regret), first(125, regret)
+    assert (few.standing.lacks, few.standing.high) == ("124 runs", math.inf)
+    assert (enough.standing.lacks, enough.standing.high) == ("", 124)
+    assert lost(few)[2] == "not known"
+    assert judged([few])[1].best == []
+    assert "A first look: 124 runs" in sentence(Answer(question(**CASE), *judged([few]), []))
+    rare = first(200, np.where(np.arange(200) < 9, 300, 10))  # the 191 others are 10, and so is the 95 % quantile
+    assert (rare.standing.quantiles[0.95].estimate, rare.standing.high) == (10, 300)
+    steady = row("b", 30, one)
+    assert [item.standing.key for item in judged([rare, steady])[0]] == ["b", "200"]
+
+
+def test_no_other_quantile_tells_policies_apart(one):
+    """80 % of the runs of a lose less than all of b, but 10 % lose as much: a does not beat b."""
+    a, b = row("a", 0, one), row("b", 100, one)
+    a.stored.rows["regret"][:20] = 150.0
+    better = race._standing(a.contender, a.stored)
+    assert better.mean < b.standing.mean
+    assert better.quantiles[0.8].high < b.standing.quantiles[0.8].low
+    assert not better.beats(b.standing)
+    assert row("a", 98, one).standing.beats(b.standing)
 
 
 def test_a_coin_learns_nothing(one):
@@ -181,6 +217,17 @@ def test_a_coin_learns_nothing(one):
     assert coin("a", 48, one).median == 0
     assert not learns(question(**CASE), [coin("a", 48, one)])
     assert learns(question(**CASE), [coin("a", 30, one)])
+
+
+def test_who_learns_nothing_is_not_recommended_before_who_does(one):
+    """Uniform play loses 400 in every run, a 300 and in bad runs 600; the risk of a is larger."""
+    uniform, a = row("uniform", 399, one), coin("a", 50, one)
+    a.stored.rows["regret"][:, 0] = np.where(np.arange(200) < 20, 600.0, 260.0)
+    a = race.Row(a.contender, a.stored, replace(race._standing(a.contender, a.stored), key="a"))
+    assert contest([uniform.standing, a.standing]).rivals[0].key == "uniform"
+    rows, rivals = judged([uniform, a])
+    assert ([item.label for item in rows], [item.key for item in rivals.best]) == (["a", "uniform"], ["a"])
+    assert [item.key for item in judged([uniform])[1].best] == ["uniform"]
 
 
 def test_a_coin_is_not_named_as_typical(one):
@@ -196,7 +243,9 @@ def test_few_runs_do_not_show_that_nothing_learns(one):
     assert least(Variation("users", 2000, question(**CASE), [few])).startswith(
         "20 runs do not show that anything learns"
     )
-    assert least(Variation("users", 2000, question(**CASE), [coin("a", 48, one)])).startswith("nothing learns")
+    assert least(Variation("users", 2000, question(**CASE), [coin("a", 48, one)])).startswith(
+        "nothing is seen to learn; uniform play 400"
+    )
 
 
 def test_what_is_recommended_is_shown_at_other_gaps(one):
@@ -204,7 +253,7 @@ def test_what_is_recommended_is_shown_at_other_gaps(one):
     rows, rivals = judged([row("a", 10, one), row("b", 200, one)])
     there = Variation("gap", 0.5, asking.with_gaps(0.5), judged([row("a", 90, one), row("b", 20, one)])[0])
     assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
-        "  gaps x 0.5: b, mean 20 ± 0, 95 % quantile 21; a, mean 90 ± 0, 95 % quantile 91; uniform play 200"
+        "  gaps x 0.5: b, mean 20 ± 0, 95 % at most 21; a, mean 90 ± 0, 95 % at most 91; uniform play 200"
     ]
 
 
@@ -247,7 +296,7 @@ def test_the_best_without_privacy_has_the_least_mean_of_all_runs(one, monkeypatc
 def test_nothing_learns(one):
     """A mean of 361 is above .9 times uniform play, 360."""
     rows, rivals = judged([row("a", 360.6, one)])
-    assert sentence(Answer(question(**CASE), rows, rivals, [])).startswith("Nothing learns here")
+    assert sentence(Answer(question(**CASE), rows, rivals, [])).startswith("Nothing is seen to learn here")
     rows, rivals = judged([row("a", 359, one)])
     assert sentence(Answer(question(**CASE), rows, rivals, [])).startswith("Take a")
     assert sentence(Answer(question(**CASE), [], contest([]), [])).startswith("No policy here")
@@ -277,7 +326,7 @@ def test_halving_keeps_the_best_and_says_why_others_are_dropped(monkeypatch):
 @pytest.mark.slow
 def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys):
     asking = question(**CASE, trust="local")
-    found = advise(results_dir=str(tmp_path / "runs"), runs=59, trust="local", **CASE)
+    found = advise(results_dir=str(tmp_path / "runs"), runs=126, trust="local", **CASE)
     assert found.asking == asking
     assert found.best
     assert found.free is not None
@@ -294,22 +343,22 @@ def test_a_whole_answer_and_its_numbers_are_those_of_run(tmp_path, call, capsys)
     names = {item.label for item in found.rows} | {line.split(" (")[0] for line in found.dropped}
     assert {"KLUCB-CF", "TS-CF"} <= names
     (mine,) = [item for item in found.rows if item.label == "KLUCB-CF"]
-    assert mine.runs == 60  # 30 with the best arm in each of two places
+    assert mine.runs == 126  # 63 with the best arm in each of two places
     words = ["policy=klucb_cf", "budget.epsilon=1.0", "horizon=2000", "recorded=1"]
     words += ["instance=bernoulli", f"results_dir={tmp_path}/again"]
     places = zip(asking.orders(4), (16, 0), strict=True)  # the race at the first place does not count
     rows = [
         run(
-            *words, f"instance.means={list(asking.in_order(order).means)}", f"replications={raced + 30}", workers=1
+            *words, f"instance.means={list(asking.in_order(order).means)}", f"replications={raced + 63}", workers=1
         ).regret.to_numpy()[raced:]
         for order, raced in places
     ]
     assert mine.mean.estimate == pytest.approx(np.mean(rows))
     assert len({tuple(regret) for regret in rows}) == 2
-    assert found.free.runs == 60
+    assert found.free.runs == 126
     capsys.readouterr()
     again = call(
-        *["means=[0.9,0.5]", "users=2000", "epsilon=1", "trust=local", "runs=59", f"results_dir={tmp_path}/runs"],
+        *["means=[0.9,0.5]", "users=2000", "epsilon=1", "trust=local", "runs=126", f"results_dir={tmp_path}/runs"],
         main=command.main,
     )
     assert again.code == 0
@@ -335,8 +384,8 @@ def test_runs_at_several_places_are_one_row(one):
     """The arms of the second row are those of the first in the order 1, 0: its best arm is the other one."""
     first, second = row("a", 100, one), row("a", 300, one)
     second.stored.rows["pulls"][:] = second.stored.rows["pulls"][:, ::-1]
-    both = pooled([first, second], [(0, 1), (1, 0)], 0.01)
-    assert (both.runs, both.lost, both.on_best) == (200, 200.5, 0.75)
+    both = pooled([first, second], [(0, 1), (1, 0)])
+    assert (both.runs, both.lost, both.on_best) == (400, 200.5, 0.75)
 
 
 def test_what_stands_for_no_privacy_has_a_name(one):
@@ -376,20 +425,50 @@ def test_users_from_which_something_learns_are_sought(one, monkeypatch):
     monkeypatch.setattr(answer, "contenders", lambda there, *_: (tried.append(there.users), ([one], []))[1])
     monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
     monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 2000, one)])
+    monkeypatch.setattr(Advisor, "placed", lambda *_: [row("a", 2000, one)])
     learned = Advisor().learned(asking)  # uniform play is 400, 1,600, 6,400 there
     assert tried == [8000, 32000]
     assert learned.first.value == learned.first.asking.users == learned.most == 32000
     rows, rivals = judged([row("b", 399, one)])
     text = sentence(Answer(asking, rows, rivals, [], learned=learned))
-    assert text.endswith("With 32,000 users a does; a quarter of them are too few.")
+    assert text.endswith("With 32,000 users a does; with a quarter of them nothing is seen to.")
     there = Variation("gap", 0.5, asking.with_gaps(0.5), judged([row("b", 199, one)])[0], learned)
     assert list(changed(Answer(asking, rows, rivals, [], variations=[there]))) == [
-        "  gaps x 0.5: nothing learns; uniform play 200. With 32,000 users a does; a quarter of them are too few"
+        "  gaps x 0.5: nothing is seen to learn; uniform play 200. With 32,000 users a does; "
+        "with a quarter of them nothing is seen to"
     ]
 
 
+def test_fresh_runs_decide_whether_something_learns(one, monkeypatch):
+    """In a race it loses a quarter of uniform play with 8,000 users, in runs after it as much as that."""
+    asking, fresh = question(**CASE), []
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 400, one)])
+
+    def placed(_, there, finalists, runs, raced):
+        fresh.append((there.users, runs, raced))
+        return [row("a", 1600 if there.users == 8000 else 400, one)]
+
+    monkeypatch.setattr(Advisor, "placed", placed)
+    assert Advisor().learned(asking).first.value == 32000
+    assert fresh == [(8000, FEWEST, 16), (32000, FEWEST, 16)]
+
+
+def test_the_interval_that_shows_learning_is_for_all_that_may_be_tried(one, monkeypatch):
+    """14 numbers of users up to 10^12 for five finalists: an interval at 5 % would do, one at .07 % does not."""
+    asking, errors = question(**CASE), []
+    monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 0, one)])
+    monkeypatch.setattr(Advisor, "placed", lambda *_: [row("a", 0, one)])
+    monkeypatch.setattr(answer, "learns", lambda there, rows, error: errors.append(error) or True)
+    Advisor().learned(asking)
+    assert errors == [pytest.approx(0.05 / (5 * 14))]
+
+
 def test_the_policy_that_learns_is_named_not_the_first(one):
-    """After 16 runs all are out of the contest, and stay in order of the mean."""
+    """Of too few runs all are out of the contest, and stay in order of the mean."""
     there = Variation("users", 8000, replace(question(**CASE), users=8000), [row("a", 2000, one), row("b", 100, one)])
     assert from_users(Learned(there, 8000)).startswith("With 8,000 users b does")
 
@@ -404,12 +483,12 @@ def test_where_nothing_learns_the_largest_number_tried_is_told(one, monkeypatch)
     assert (learned.first, learned.most) == (None, 32000)
     rows, rivals = judged([row("b", 399, one)])
     text = sentence(Answer(asking, rows, rivals, [], learned=learned))
-    assert text.endswith("Up to 32,000 users, the most that were tried, nothing does.")
+    assert text.endswith("Up to 32,000 users, the most that were tried, nothing is seen to.")
     monkeypatch.setattr(answer, "contenders", lambda there, *_: ([one], []))
     assert Advisor().learned(asking).most == 2000 * 4**14 <= 10**12 < 2000 * 4**15
     weak = Variation("trust", "central", asking, rows)
     assert list(changed(Answer(asking, rows, rivals, [], variations=[weak]))) == [
-        "  trust central: nothing learns; uniform play 400"
+        "  trust central: nothing is seen to learn; uniform play 400"
     ]
 
 
@@ -421,7 +500,7 @@ def test_other_gaps_with_which_nothing_learns_are_sought_too(one, monkeypatch):
         answer, "play", lambda racers, runs: [row("a", 195, one)]
     )  # uniform play is 200 at half the gap
     monkeypatch.setattr(Advisor, "learned", lambda _, there, names: among.append((there.uniform, names)) or "sought")
-    gaps = [there for there in Advisor().varied(asking, ["a"], []) if there.field == "gap"]
+    gaps = [there for there in Advisor().varied(asking, ["a"], [], 125) if there.field == "gap"]
     assert [there.learned for there in gaps] == ["sought", None]
     assert among == [(pytest.approx(200), ["a"])]
 
@@ -471,7 +550,7 @@ def test_a_computed_law_stands_for_runs(one):
     """Of 5 runs in 100 that lose 1,000 in place of 100 the mean is 145, and the 95 % quantile still 100."""
     known = replace(one, law=LostReward(100.0, 1000.0, 0.05))
     made = row("a", 100, one)
-    (there,) = judged([Row(known, made.stored, race._standing(known, made.stored, 0.01))])[0]
+    (there,) = judged([Row(known, made.stored, race._standing(known, made.stored))])[0]
     assert (there.lost, there.standing.mean, there.mean) == (145, 145, (145, 145, 145))
     assert (there.median, there.standing.high, there.on_best) == (100, 100, 0.95)
     assert lost(there) == ["145", "100", "100", "95.0 %", "exact"]
@@ -484,9 +563,77 @@ def test_a_mean_without_a_wrong_commitment_is_in_doubt():
     assert (beta.law, beta.planned.requests[0].cell.instance.name) == (None, "beta")
     made = row("a", 100, beta).stored
     best = int(np.argmax(asking.means))
-    sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((100, 1), dtype=int)}
-    assert race._standing(beta, Stored(sure, {}, made.cell), 0.01).doubt == race.COMMITS
-    assert race._standing(beta, made, 0.01).doubt == ""  # a quarter of its runs are wrong
+    sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((200, 1), dtype=int)}
+    assert race._standing(beta, Stored(sure, {}, made.cell)).doubt == race.COMMITS
+    assert race._standing(beta, made).doubt == ""  # a quarter of its runs are wrong
+
+
+def test_a_mean_in_doubt_counts_for_nobody(one):
+    """No wrong run of 200, of which there may be 3.1 %: each loses at least .4 for all of 2,000 users."""
+    asking = question(**CASE, rewards="bounded")
+    (beta,) = contenders(asking, Composer(), ["dp_halving"])[0]
+    made = row("a", 10, beta).stored
+    best = int(np.argmax(asking.means))
+    sure = {**made.rows, "pulls": np.where(np.arange(2) == best, 1500, 500) + np.zeros((200, 1), dtype=int)}
+    stored = Stored(sure, {}, made.cell)
+    doubted = race.Row(beta, stored, replace(race._standing(beta, stored), key="doubted"))
+    chance = 1 - (0.05 / 30) ** (1 / 200)
+    assert doubted.standing.mean == pytest.approx((1 - chance) * 10.5 + chance * 800)
+    assert doubted.mean_at_most(0.05) == doubted.standing.mean
+    rows, rivals = judged([doubted, row("b", 100, one), row("c", 15, one)])
+    assert [item.standing.key for item in rows] == ["c", "b", "doubted"]
+    assert [item.key for item in rivals.best] == ["c"]
+    assert not doubted.standing.beats(row("b", 100, one).standing)
+    assert "Its mean is in doubt: it commits" in sentence(Answer(asking, *judged([doubted]), []))
+    wrong = {**made.rows, "regret": np.where(np.arange(200) < 150, 10.0, 1700.0)[:, None]}
+    assert race._largest_mean(Stored(wrong, {}, made.cell)) > 0.25 * 1700
+
+
+def test_lines_of_few_runs_say_that_the_mean_alone_decides(one):
+    few = row("a", 100, one)
+    few.stored.rows.update({name: values[:20] for name, values in few.stored.rows.items()})
+    short = race.Row(few.contender, few.stored, race._standing(few.contender, few.stored))
+    there = question(**CASE)
+    assert least(Variation("users", 2000, there, [short])).startswith("least mean: a, mean 100 ± 0, median 100, best")
+    assert least(Variation("users", 2000, there, [row("a", 100, one)])).startswith(
+        "a, mean 100 ± 0, median 100, 95 % at most 101, best"
+    )
+
+
+def test_the_runs_that_choose_who_is_shown_do_not_count(one, monkeypatch):
+    """At other gaps, budgets and numbers of users; and at a weaker trust those of the race do not."""
+    asking, dropped = question(**CASE, trust="distributed"), []
+    monkeypatch.setattr(Advisor, "named", lambda *_: [one])
+    monkeypatch.setattr(answer, "race", lambda there, racers: (racers, []))
+    monkeypatch.setattr(answer, "play", lambda racers, runs: [row("a", 20, one)])
+
+    def placed(_, there, finalists, runs, raced):
+        dropped.append((runs, raced))
+        return [row("a", 20, one)]
+
+    monkeypatch.setattr(Advisor, "placed", placed)
+    list(Advisor().varied(asking, ["a"], [], 400))
+    assert dropped == [(250, 4)] * 9
+    dropped.clear()
+    list(Advisor().varied(asking, ["a"], [], 125))  # as slow ones
+    assert dropped == [(125, 4)] * 2 + [(20, 4)] * 7
+    dropped.clear()
+    list(Advisor().trusted(asking))
+    assert dropped == [(125, 16)]
+    dropped.clear()
+    ranged = question(arms=2, rate=0.5, gap=[0.1, 0.4], users=2000, epsilon=1)
+    list(Advisor().varied(ranged, ["a"], [], 400))
+    assert dropped[:2] == [(400, 4)] * 2
+
+
+def test_many_runs_of_quick_finalists(one, monkeypatch):
+    """400 runs of .01 s are played, of .1 s only if they are stored; 200 at each of two places are enough."""
+    asking, stored = question(**CASE), []
+    monkeypatch.setattr(answer, "is_stored", lambda _, runs: stored.append(runs) or len(stored) > 2)
+    for seconds, runs in ((0.01, 400), (0.1, 125), (0.1, 400)):
+        monkeypatch.setattr(answer, "seconds_of", lambda *_, seconds=seconds: seconds)
+        assert answer._affordable(asking, [one]) == runs
+    assert stored == [200] * 3
 
 
 def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
@@ -501,7 +648,7 @@ def test_a_range_of_gaps_is_answered_where_a_policy_loses_most(one):
         (pytest.approx(0.4), "b", 201),
         (pytest.approx(0.4), "a", 301),
     ]
-    assert next(changed(whole)) == "  over the range of gaps take b: 95 % quantile at most 201, at gap 0.4"
+    assert next(changed(whole)) == "  over the range of gaps take b: 95 % of its runs lose at most 201, at gap 0.4"
     assert replace(whole, variations=ends[:1]).over_range == []
     assert replace(whole, asking=question(**CASE)).over_range == []
 

@@ -7,11 +7,11 @@ import pytest
 from bandits.exact.two_arms import TwoArms
 from experiments import UserError
 from experiments.advice import naming
-from experiments.advice.fixed_budget import Namer, NamingCase
+from experiments.advice.fixed_budget import MOST_WAYS, Namer, NamingCase, runs_to_show
 from experiments.advice.naming import Naming, name_best
 from experiments.advice.question import question
 from experiments.advice.words import naming_page, naming_sentence
-from experiments.intervals import Interval, exactly
+from experiments.intervals import Interval, exactly, share_ends
 from scripts import advise as command
 
 CASE = {"means": [0.5, 0.7], "epsilon": 1.0}
@@ -100,14 +100,47 @@ def test_a_range_of_gaps_is_answered_at_its_smallest(monkeypatch):
     given = name_best(**case, users=1000)
     assert given.rows[0].wrong.estimate == pytest.approx(0.04)
     assert " the hardest; at the largest, 0.4, 0.25 % of runs err." in naming_sentence(given)
-    with pytest.raises(UserError, match=r"^error: no policy names the best arm so surely with "):
+    with pytest.raises(UserError, match=r"^error: no policy is seen to name the best arm so surely with "):
         name_best(**case | {"gap": [0.008, 0.2]}, error=0.05)
     assert "of the range" not in naming_sentence(name_best(**case | {"gap": 0.2}, error=0.05))
 
 
+def test_what_is_proved_is_enough_where_runs_cannot_show_it(monkeypatch):
+    """No run errs, but their interval ends at .004; the theorem says .16 / users: less than .001 from 160 users on."""
+    asked = []
+
+    def namers(case, users, rules=True):
+        asked.append(case.runs)
+        others = Namer("other", Interval(0.0, 0.0, 0.004), 1.0, users)
+        return [others, Namer("halving", Interval(0.001, 0.0, 0.008), 0.16 / users, users)]
+
+    monkeypatch.setattr(NamingCase, "namers", namers)
+    found = name_best(**THREE, error=0.001)
+    assert 160 <= found.asking.users <= 160 * 4 ** (1 / 16) + 2
+    assert naming_sentence(found).startswith(f"About {found.asking.users} users are enough for halving to err in")
+    assert set(asked) == {runs_to_show(0.001)}
+
+
+def test_runs_are_enough_to_see_a_small_error(monkeypatch):
+    """Of so many runs without an error, ten ways together, the interval ends below the error, and not of fewer."""
+    for error in (0.001, 0.005, 0.05):
+        runs = runs_to_show(error)
+        assert share_ends(runs, 0.05 / MOST_WAYS)[1][0] <= error < share_ends(runs - 1, 0.05 / MOST_WAYS)[1][0]
+    with pytest.raises(UserError, match=r"^runs: must be at least 5989 to see an error of at most 0.001, got 1000$"):
+        name_best(**THREE, error=0.001, runs=1000)
+
+
+@pytest.mark.slow
+def test_a_small_error_is_reached_with_few_users(tmp_path):
+    """The theorem says 5.5e-7 for 400 users."""
+    found = name_best(means=[0.9, 0.5, 0.1], epsilon=1, error=0.001, results_dir=str(tmp_path))
+    assert found.asking.users < 400
+    assert all(users is not None for _, users, _ in found.nearby)
+
+
 def test_two_arms_may_need_more_users_than_there_are(monkeypatch):
     monkeypatch.setattr(TwoArms, "pulls_for", lambda design, error: naming.MOST_USERS // 2 + 1)
-    with pytest.raises(UserError, match=r"^error: no policy names the best arm so surely with "):
+    with pytest.raises(UserError, match=r"^error: no policy is seen to name the best arm so surely with "):
         name_best(**CASE, error=0.05)
 
 

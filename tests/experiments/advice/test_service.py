@@ -265,7 +265,7 @@ def test_for_a_range_of_gaps_it_is_the_policy_that_loses_least_at_its_worst(tmp_
     assert "DPKLUCB(" in (tmp_path / "service" / "service.py").read_text()
     assert "0.9" in (tmp_path / "service" / "try_service.py").read_text().partition("MEANS")[2].partition("\n")[0]
     words = " ".join((tmp_path / "service" / "README.md").read_text().split())
-    assert "at most 71 in 95 %" in words
+    assert "95 % of runs lose at most 71;" in words
     assert "Of the range of gaps this is 0.4, where that policy loses most." in words
 
 

@@ -19,7 +19,7 @@ from experiments.simulate.complete import complete, runner_of
 from experiments.store import stored_cells
 from scripts import advise as command
 
-RUNS = 60
+RUNS = 128  # a multiple of up to four places of the best arm
 CLICKS = [
     ["means=[0.2,0.6]", "users=1500", "epsilon=1"],
     ["arms=3", "rate=0.3", "gap=0.2", "users=1000", "epsilon=2"],

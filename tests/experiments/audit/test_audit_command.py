@@ -155,7 +155,7 @@ def test_every_policy_is_audited():
 def test_the_page_of_the_site_is_that_of_the_stored_rows():
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
-    (page,) = pages()
+    (page,) = pages(None, None)
     assert page.text == privacy.privacy_page(rows, privacy.audit_table(rows).html)
     assert page.text.count('<tr><th scope="row" class="code"><code>') == len(rows) == len(table.cases(table.AUDITS))
 
