@@ -379,7 +379,7 @@ def _with_power(verdict: str, power: Power | None, wanted: _Wanted) -> str:
         return NO_VERDICT
     if wanted.beyond and verdict in BELIEVED:
         return AuditVerdict.UNDECIDED
-    blind = wanted.runs == 0 or power is None or not power.half_seen or wanted.policy.guarantee.scope in BEYOND_ARMS
+    blind = power is None or not power.half_seen or wanted.policy.guarantee.scope in BEYOND_ARMS
     return DECLARED if wanted.own and blind and verdict in BELIEVED else verdict
 
 
