@@ -26,9 +26,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import scipy
 
 from bandits.arrays import IntArray
+from bandits.audit.audits import beyond_promise
 from bandits.audit.costs import AuditVerdict
+from bandits.audit.sampled import require_playable
 from bandits.environments.bandit import Instance
 from bandits.environments.bernoulli import C1, C2, Bernoulli
 from bandits.environments.full_information import BernoulliLosses, BetaLosses, DeterministicLosses, FullInformation
@@ -42,11 +45,13 @@ from bandits.policies.batched import moved_by_a_reward
 from bandits.policies.full_information import FullInformationPolicy
 from bandits.recording import checkpoint_grid
 from bandits.seeds import stream
-from bandits.trials import clock_ahead, noise_is_elsewhere
+from bandits.trials import FAILURE, clock_ahead, noise_is_elsewhere
 
 HORIZON = 5_000
 SAVED = 7  # steps after which a run is saved and restored
 FAR = 10**12  # too many steps for a step-by-step simulation
+LAW = Bernoulli(means=(0.0, 1.0, 0.5))
+LAWS = ((30, 600), (600, 60))  # steps and runs in which two laws are compared
 AnyPolicy = Policy | FullInformationPolicy
 INSTANCES: tuple[Instance | FullInformation, ...] = (
     C2(arms=5),
@@ -111,11 +116,8 @@ def keeps_its_guarantee(policy: AnyPolicy) -> None:
         assert cost.verdict(guarantee) is not AuditVerdict.VIOLATED, (
             f"the guarantee is violated with {arms} arms at horizon {horizon}: {cost.bounds_of(guarantee)[0]}"
         )
-        if guarantee.rho is not None:
-            released = max(release.rho(policy.domain) for release in policy.ledger(arms, horizon))
-            assert released <= guarantee.rho * (1 + ROUNDING), (
-                f"rho is {guarantee.rho:g}, and a release has {released:g}"
-            )
+        beyond = beyond_promise(policy, arms, horizon, policy.domain)
+        assert not beyond, f"the guarantee is violated with {arms} arms at horizon {horizon}: {beyond}"
 
 
 def counts_every_step(policy: AnyPolicy) -> None:
@@ -271,6 +273,35 @@ def _global_state() -> bytes:
     return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
 
 
+def simulates_what_it_plays(policy: AnyPolicy) -> None:
+    """Pulls of `simulate` and of `choices`, which audits play, have the same law on Bernoulli rewards.
+
+    A right policy fails with a probability of at most `FAILURE`. Policies that cannot be played on given rewards pass,
+    and those under full information.
+    """
+    if not isinstance(policy, Policy):
+        return
+    try:
+        require_playable(policy)
+        policy.check(LAW)
+    except ParameterError:
+        return
+    means = LAW.mean_rewards
+    for name, (horizon, runs) in enumerate(LAWS):
+        rewards, noise, rng = (stream(f"law {name} {part}", 0) for part in ("rewards", "noise", "simulate"))
+        checkpoints = np.array([horizon // 3, horizon])
+        tables = rewards.random((runs, len(means), horizon)) < means[:, None]
+        played = [policy.play(table.astype(float), horizon, noise) for table in tables]
+        counts = [[np.bincount(arms[:step], minlength=len(means)) for step in checkpoints] for arms in played]
+        pulls = [policy.simulate(LAW, horizon, checkpoints, rng) for _ in range(runs)]
+        for one, other in zip(np.array(counts).reshape(runs, -1).T, np.array(pulls).reshape(runs, -1).T, strict=True):
+            p = scipy.stats.ks_2samp(one, other, method="asymp").pvalue
+            assert p * len(LAWS) * len(checkpoints) * len(means) > FAILURE, (
+                f"what `choices` plays within {horizon} steps is not what `simulate` does: an arm is pulled "
+                f"{one.mean():.3g} and {other.mean():.3g} times on average"
+            )
+
+
 def ignores_checkpoints(policy: AnyPolicy) -> None:
     """The choice of checkpoints does not change what is played."""
     few, many = np.array([HORIZON // 3, HORIZON]), np.arange(1, HORIZON + 1)
@@ -289,6 +320,7 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     is_reproducible,
     draws_from_its_rng_alone,
     remembers_nothing,
+    simulates_what_it_plays,
     ignores_checkpoints,
     batches_as_declared,
 )

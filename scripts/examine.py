@@ -4,8 +4,9 @@
     python -m scripts.examine --config-dir mine policy=NAME budget.epsilon=0.1 horizon=1e6 replications=100
 
 Conformance is the checks of `bandits.conformance`. The audits are those that `audits.yaml` in your folder lists for the
-policy, else one of 20,000 plays on 50 steps, or on as many as it takes for rewards to change the arms, with fewer plays
-then, 200 at least, unless `runs` says how many. If it cannot be played, or with runs=0, its ledger alone is audited.
+policy, else one of 2 and one of 3 arms, of 20,000 plays on 50 steps, or on 4 times as many as it takes for rewards to
+change the arms, with fewer plays then, 200 at least, unless `runs` says how many. If it cannot be played, or with
+runs=0, its ledger alone is audited.
 For its rank the policy is played on the instances of the atlas, and compared with every stored policy whose promise
 implies its own, each at the largest such ε. Fewer than 100 plays may lack rare runs, and leave all worse ranks open.
 The exit code is 1 if a check fails or the promise is violated.
@@ -74,7 +75,7 @@ def conformance(policy: Policy, checks: Sequence[Callable[[Any], None]] = CHECKS
 
 
 def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy: str, bound: str) -> Iterator[Line]:
-    """A line for each audit of the policy that the user's folders list, else for one with the parameters of `job`.
+    """A line for each audit of the policy that the user's folders list, else for some with the parameters of `job`.
 
     `bound` is the word for the upper bound, `KEPT_AT_MOST`, or `DECLARED` if only the user's ledger says so.
     """
@@ -82,13 +83,13 @@ def _audits(command: CommandLine, composer: Composer, job: Sequence[str], policy
     about = {key: command.value(job, key) for key in AUDIT_KEYS}
     named = {key: value for key, value in given.items() if key.partition(".")[0] in ("policy", "budget")}
     settings = {key: about[key] for key in AUDIT_KEYS if key in given}
-    unlisted = {"budget.epsilon": command.config.budget.epsilon, **UNLISTED, **named, "policy": policy, **settings}
+    asked = {"budget.epsilon": command.config.budget.epsilon, **named, "policy": policy}
     files = [folder / AUDITS.name for folder in command.config_dirs]
     listed = [case for file in files if file.exists() for case in cases(file) if case["policy"] == policy]
     for case in listed:
         yield _line({**case, **settings}, audited({**case, **settings}, about, composer), about, bound)
-    if not listed:
-        yield from _unlisted(unlisted, "runs" in given, about, composer, bound)
+    for size in {str(size | settings): size | settings for size in UNLISTED if not listed}.values():  # `arms` makes one
+        yield from _unlisted(asked | size, "runs" in given, about, composer, bound)
 
 
 def _unlisted(
@@ -108,7 +109,7 @@ def _line(case: dict[str, Any], row: AuditRow | UserError, about: dict[str, Any]
         return _audit(row, bound)
     message = str(row).removeprefix(f"audit of {case['policy']}: ").rpartition(", in {")[0]
     horizon = f", T = {case['horizon']}" if "horizon" in case else ""
-    what = f"K = {case.get('arms', about['arms'])}{horizon}"
+    what = f"K = {case.get('arms', about['arms'] or 2)}{horizon}"
     return Line("audit", f"{what}{_plays(case.get('runs', about['runs']))}", "not possible", message)
 
 

@@ -185,7 +185,7 @@ def test_names_say_what_a_thing_is():
 
 # Of each command; of an answer to a user, and of a claim; of a claim, and as `experiments.advice` calls a combination
 SHARED = {"main", "Outcome", "Setting"}
-BY_NAME = {"Spec", "describe", "pages", "pages_of"} | {
+BY_NAME = {"Spec", "describe", "pages"} | {
     "rates",
     "upper_over_lower_bound",
 }  # of a kind of figure or of pages; of a

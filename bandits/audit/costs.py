@@ -99,6 +99,13 @@ class PrivacyCost:
         """The bounds that apply to a guarantee, and the number that they are compared with."""
         return (self.delta, claimed.delta) if claimed.delta > 0 else (self.epsilon, claimed.epsilon)
 
+    def as_declared(self) -> "PrivacyCost":
+        """The upper bounds alone: what a ledger shows is what its author says of the code, and not the code."""
+        of_ledger = [
+            bounds and (bounds.from_ledger() if bounds.shown else bounds) for bounds in (self.epsilon, self.delta)
+        ]
+        return replace(self, epsilon=of_ledger[0], delta=of_ledger[1])
+
     def slack(self, claimed: Guarantee) -> float:
         """The factor by which a promise is larger than needed: claimed over kept; NaN if unknown."""
         bounds, promise = self.bounds_of(claimed)

@@ -16,6 +16,7 @@ import scipy
 from bandits.arrays import FloatArray, IntArray
 from bandits.audit.betting import betting_delta, betting_epsilon
 from bandits.audit.costs import Bounds, PrivacyCost
+from bandits.audit.events import Beginnings, View
 from bandits.audit.transcripts import Convention
 from bandits.exponents import grown
 from bandits.guarantees import Guarantee, Neighbours
@@ -136,17 +137,22 @@ def played(
 
 
 def with_plays(
-    finding: PrivacyCost, claimed: Guarantee, plays: tuple[IntArray, IntArray], failure: float, inputs: str = ""
+    finding: PrivacyCost,
+    claimed: Guarantee,
+    plays: tuple[IntArray, IntArray],
+    failure: float,
+    inputs: str = "",
+    view: View | None = None,
 ) -> PrivacyCost:
     """The finding with the lower bound from `plays` on two neighbouring tables, shapes (runs, horizon), if larger.
 
     The bound is on delta at the epsilon claimed for a promise with delta > 0, else on epsilon at delta = 0. `inputs`
-    says how the tables differ, if they are not those of `neighbouring_tables`.
+    says how the tables differ, if they are not those of `neighbouring_tables`. Plays are compared by their whole
+    sequences of arms, or by a `view` that other plays chose.
     """
-    rows, codes = np.unique(np.concatenate(plays), axis=0, return_inverse=True)
-    first, second = codes[: len(plays[0])], codes[len(plays[0]) :]
-    inputs = inputs or INPUTS[claimed.neighbours]
-    texts = ["".join(str(arm + 1) for arm in row[:40]) for row in rows]
+    seen = view or Beginnings(np.unique(np.concatenate(plays), axis=0))
+    first, second = map(seen.outcomes, plays)
+    runs, inputs = len(first) + len(second), inputs or INPUTS[claimed.neighbours]
     if claimed.delta > 0:
         bounds = finding.delta or Bounds(1.0, 0.0, "none", "none")
         shown = _larger(
@@ -154,12 +160,12 @@ def with_plays(
             sampled_delta(first, second, failure / 2, claimed.epsilon),
         )
         event_text = f"what is more than e^{claimed.epsilon:g} times as frequent"
-        return replace(finding, delta=_sampled(bounds, shown, inputs, event_text, failure, len(codes)))
+        event_text += f" of: {view.what}" if view is not None else ""
+        return replace(finding, delta=_sampled(bounds, shown, inputs, event_text, failure, runs))
     bounds = finding.epsilon or Bounds(math.inf, 0.0, "none", "none")
     held_out, event = sampled_epsilon(first, second, failure / 2)
     shown = _larger(betting_epsilon(first, second, failure / 2), held_out)
-    event_text = f"arms {', '.join(texts[number] for number in event[:3])}"
-    return replace(finding, epsilon=_sampled(bounds, shown, inputs, event_text, failure, len(codes)))
+    return replace(finding, epsilon=_sampled(bounds, shown, inputs, seen.words(event), failure, runs))
 
 
 def _larger(bets: float, held_out: float) -> tuple[float, str]:

@@ -17,7 +17,7 @@ from bandits import Instance
 from bandits.compiled import PLACE, has_code
 from bandits.policies.base import Policy
 from experiments.advice.contenders import Contender
-from experiments.simulate.runners import OfProcesses, processes_for
+from experiments.simulate.runners import ProcessPool, processes_for
 from experiments.store import Store
 
 LONGEST = 0.5  # seconds that a run may take; a policy that is slower is left out
@@ -65,7 +65,7 @@ def trials(
 def _shared_out(groups: Sequence[dict[str, Case]]) -> Iterator[dict[str, float]]:
     """The seconds of each group of cases, which this process and others take one after the other."""
     helpers = processes_for(-1) - 1 if PLACE is not None and len(groups) > 1 else 0  # without a cache each compiles all
-    others = OfProcesses(helpers)
+    others = ProcessPool(helpers)
     submit: Callable[..., Future[list[float]]] = others.submit if helpers else lambda *_: Future()
     begun = [(submit(seconds_in_worker, list(group.values())), group) for group in groups[1:]]
     try:

@@ -8,12 +8,14 @@ The level is what the policy promises if none is given.
 repository tests compare both with the code. For a class of your own the verdict is only *declared* until you add
 `runs`: the class is then played that often on each of two inputs that differ in one reward, and `epsilon_shown` is a
 lower bound on what the code spends, wrong with probability at most `failure`; where it is larger, what was declared is
-*refuted*. The two inputs are chosen by separate plays, half as many: one reward of any arm at any step changes, the
-others are low, high or mixed. A class that makes a generator with the same seed in every play is refused. Half of
+*refuted*. Separate plays choose the two inputs, in which one reward of any arm at any step changes and the others are
+low, high, between or mixed, and what is compared: the first arms, how often an arm is pulled in some steps, or a score
+of all steps (events.py). A class that makes a generator with the same seed in every play is refused. Half of
 `failure` goes to bets that are valid at every number of runs (betting.py), half to an event that is chosen on one half
 of the runs and counted on the other; the larger bound is used. The numbers do not depend on `runner.workers`.
 
-Without `horizon=` the horizon is the least that was tried, up to 20,000 steps, at which arms depend on rewards.
+Without `horizon=` the horizon is the least that was tried, up to 20,000 steps, at which arms depend on rewards; plays
+of a class of your own have 4 times as many steps, from 50 to 1000, and 3 arms without `arms=`.
 
 No number of plays proves that a promise is kept, and an audit that sees nothing says something only if it would have
 seen a fault. So `plays` says how many were made, and `power` what the audit can show:
@@ -43,9 +45,12 @@ If missing noise would not be seen, the verdict is *no verdict*, with plays and 
 and 8 times as many steps are tried. Smaller faults may go unseen; `power` says whether half of the noise would be seen.
 
 *Kept*, of a class of your own, means: its ledger says so, no play contradicts it, and the same plays would have shown
-that its noise is missing. For a policy of this repository it means that of its exact bounds, and of the plays if there
-are `runs`. Where no fault could be planted, `power` says so and why, and *kept* is that of the exact bounds. Stopping
-rules cannot be played.
+that half of its noise is missing; else it is *declared*. That holds at these K and T, for what was looked at: a fault
+at other sizes, on rare draws or in rare inputs is not seen. What a learner sees (scope local, shuffle, distributed) is
+only declared, as arms do not show it; so are a `rho` and a `level` beside ε and δ: they are compared with the ledger,
+and *undecided* if that spends more. For a policy of this repository it means that of its exact bounds, and of the plays
+if there are `runs`. Where no fault could be planted, `power` says so and why, and *kept* is that of the exact bounds.
+Stopping rules cannot be played.
 
 The exit code is 1 if a promise of a class is violated and the YAML of its policy does not say why, under `_excuse_`.
 """
@@ -56,6 +61,7 @@ import sys
 
 from omegaconf import OmegaConf
 
+from experiments.audit.power import BELIEVED
 from experiments.audit.rows import AUDIT_KEYS, NO_PROMISE, AuditRow, audit
 from experiments.config.command_line import exit_on_user_error, read_command_line
 from experiments.config.overrides import without
@@ -69,6 +75,9 @@ def row_as_text(row: AuditRow) -> str:
         word, kept, _ = row.deciding
         values["delta_kept" if word == "δ" else "epsilon_kept"] = f"{_shown(kept)} (declared, and refuted)"
         del values["slack"]
+    for name in ("verdict", "paper_verdict"):
+        if row.plays and values[name] in BELIEVED:
+            values[name] = f"{values[name]} at K = {row.arms}, T = {row.horizon}"
     return "\n".join(f"{name:16} {_shown(value)}" for name, value in values.items())
 
 

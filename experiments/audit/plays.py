@@ -11,7 +11,9 @@ import numpy as np
 
 from bandits import ParameterError
 from bandits.arrays import FloatArray, IntArray
-from bandits.audit.pairs import Pair, most_pairs, most_telling, pairs
+from bandits.audit.events import View, chosen_view, first_look
+from bandits.audit.ledger import Domain
+from bandits.audit.pairs import BETWEEN, ENDS, Pair, most_pairs, most_telling, pairs
 from bandits.audit.sampled import neighbouring_tables, require_playable
 from experiments.audit.game import AuditGame
 from experiments.audit.reaction import Reaction
@@ -21,6 +23,8 @@ from experiments.own_code.user_code import blamed
 from experiments.progress import Progress
 from experiments.simulate.worker import prepare
 
+FINALISTS = 3  # pairs of inputs that are played more often before one is chosen
+FINAL = 10**6  # the number of the round in which they are
 BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the number of workers
 
 
@@ -28,12 +32,14 @@ BLOCK = 500  # plays of a task; fixed, so that the numbers do not depend on the 
 class Plays:
     """The arms of plays on each of two neighbouring inputs, shapes (runs, horizon), and the inputs in words.
 
-    `made` is the number of all plays, with those that chose the inputs.
+    `made` is the number of all plays, with those that chose the inputs and what is seen of a play, the `view`; without
+    one that is the whole sequence of arms.
     """
 
     arms: tuple[IntArray, IntArray]
     inputs: str
     made: int
+    view: View | None = None
 
 
 def plays(game: AuditGame, runs: int, workers: int) -> Plays:
@@ -41,19 +47,36 @@ def plays(game: AuditGame, runs: int, workers: int) -> Plays:
 
     Every block has its own random stream, which follows from the policy, the table and the number of the block. For a
     policy of this repository the inputs are those that its theorem is about. A class of the user may lose privacy on
-    any inputs: half as many plays first search for the pair of inputs that shows the most. If the arms of either never
-    vary with the rng, the inputs are a pair that changes them, if there is one.
+    any inputs, which may show in any event: other plays, at first half as many, search for the pair of inputs and the
+    view of a play that show the most. If the arms of either never vary with the rng, the inputs are a pair that changes
+    them, if there is one.
     """
     require_playable(game.policy)
     player = _Player(game, workers)
     size, neighbours = (game.arms, game.horizon), game.policy.guarantee.neighbours
-    able = pairs(*size, neighbours, game.limits, most_pairs(runs // 2)) if game.own else []
-    chosen = Reaction.of(game).changing_pair(neighbours)
+    chosen, view = Reaction.of(game).changing_pair(neighbours), None
     if chosen is None and not game.own:
         return Plays(player.both(neighbouring_tables(*size, neighbours, game.limits), runs), "", player.made)
     if chosen is None:
-        chosen = able[most_telling(able, runs // 2, partial(player.looked_at, able))]
-    return Plays(player.both(chosen.tables, runs), chosen.difference, player.made)
+        chosen, view = _searched(player, runs)
+    return Plays(player.both(chosen.tables, runs), chosen.difference, player.made, view)
+
+
+def _searched(player: "_Player", runs: int) -> tuple[Pair, View]:
+    """The pair of inputs and the view that show the most, of about half of `runs` plays of all pairs on each side.
+
+    The best of these, `FINALISTS`, are played a quarter of `runs` more on each side.
+    """
+    game, claimed = player.game, player.game.policy.guarantee
+    kinds = ENDS if game.domain is Domain.BINARY else (*ENDS, *BETWEEN)
+    able = pairs(game.arms, game.horizon, claimed.neighbours, game.limits, most_pairs(runs // 2), kinds)
+    look = partial(first_look, arms=game.arms, claimed=claimed)
+    finals = []
+    for pair in most_telling(able, runs // 2, partial(player.looked_at, able), look, FINALISTS):
+        ((first, second),) = player.looked_at(able, [pair], max(2, runs // 4), FINAL)
+        finals.append((*chosen_view(first, second, game.arms, claimed), able[pair]))
+    _, view, chosen = max(finals, key=lambda final: final[0])
+    return chosen, view
 
 
 @dataclass

@@ -29,11 +29,19 @@ BELIEVED = (AuditVerdict.KEPT, AuditVerdict.TIGHT)
 
 @dataclass(frozen=True)
 class Power:
-    """What an audit by plays would have seen, in `words`; `seen`: that the noise is missing; None if not known."""
+    """What an audit by plays would have seen, in `words`.
+
+    Attributes
+    ----------
+    seen: that the noise is missing; None if not known.
+    made: plays.
+    half_seen: that half of the noise is missing.
+    """
 
     seen: bool | None
     words: str
     made: int = 0
+    half_seen: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,7 @@ class Audit:
             return Power(False, words, reaction.made)
         if violated:
             return Power(True, "", reaction.made)
-        seen, words = self._planted(reaction)
-        return Power(seen, words, reaction.made)
+        return self._planted(reaction)
 
     def by_bounds(self, cost: PrivacyCost) -> Power:
         """The power of bounds that were computed without plays, `cost`, which keep the promise.
@@ -126,22 +133,25 @@ class Audit:
         problem = problem if changes is None else f"the bounds of {self.game.policy.name} do not follow its budget"
         return None, f"no fault could be planted: {problem}"
 
-    def _planted(self, reaction: Reaction) -> tuple[bool | None, str]:
+    def _planted(self, reaction: Reaction) -> Power:
         """Whether the plays see that the noise is missing, and what they say without and with half of the noise."""
+        made = reaction.made
         try:
             without, half = self._faults(reaction.tables[-1])
             budgets = self.game.own and without.game.policy is not self.game.policy
             if budgets and reaction.is_that_of(without.game.policy):
-                return None, f"{without.words} the arms are the same: whether the audit would see it is not known"
+                words = f"{without.words} the arms are the same: whether the audit would see it is not known"
+                return Power(None, words, made)
             seen, shown = self._shown(without)
             half_seen, half_shown = self._shown(half)
         except (ParameterError, UserError) as error:
-            return None, f"its noise cannot be scaled, so whether the audit would see a fault is not known: {error}"
+            words = f"its noise cannot be scaled, so whether the audit would see a fault is not known: {error}"
+            return Power(None, words, made)
         words = f"{without.words} this audit shows {shown:.3g}: {_said(seen)}"
         words += f"; {half.words} {half_shown:.3g}: {_said(half_seen)}"
         if not seen:
-            return seen, f"{words}; {self._longer(without)}"
-        return seen, f"{words}; rests on {self.runs} plays on each of two inputs"
+            return Power(seen, f"{words}; {self._longer(without)}", made)
+        return Power(seen, f"{words}; rests on {self.runs} plays on each of two inputs", made, half_seen)
 
     def _faults(self, table: FloatArray) -> tuple[Fault, Fault]:
         """The policy without its noise, and with half of it. Raises `ParameterError`; `UserError` for what it raises.
@@ -171,7 +181,7 @@ class Audit:
         """Whether the audit refutes the promise of the policy with this fault, and what it shows."""
         sampled = plays(fault.game.at(self.game.horizon), self.runs, self.workers)
         claimed = self.game.policy.guarantee
-        cost = with_plays(PrivacyCost("", "", None), claimed, sampled.arms, self.failure, sampled.inputs)
+        cost = with_plays(PrivacyCost("", "", None), claimed, sampled.arms, self.failure, sampled.inputs, sampled.view)
         bounds, _ = cost.bounds_of(claimed)
         return cost.verdict(claimed) is AuditVerdict.VIOLATED, 0.0 if bounds is None else bounds.shown
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig
 
 from bandits import ParameterError, Scope
-from bandits.audit.audits import PROMISED, Level
+from bandits.audit.audits import PROMISED, Level, beyond_promise
 from bandits.audit.costs import NOTHING, ROUNDING, AuditVerdict, Bounds, PrivacyCost
 from bandits.audit.ledger import Domain
 from bandits.audit.sampled import require_runs, with_plays
@@ -38,9 +38,12 @@ from experiments.own_code.fan_out import delayed, in_parallel
 from experiments.own_code.user_code import in_words, is_own
 
 AUDIT_KEYS = ("level", "arms", "convention", "domain", "failure", "runs")  # keys of an audit that are not of a cell
+ARMS, OWN_ARMS = 2, 3  # of an audit, and of plays of a user's class, if nothing is said
+TIMES, SHORT, LONG = 4, 50, 1000  # horizon of plays of a user's class: so many times the least, within these steps
 FEWEST_RUNS = 200  # however many steps they have
 NO_PROMISE, NOT_PROMISED = "no promise", "not promised"
 DECLARED = "declared"  # verdict on a user's class of which no plays show that its ledger fits its code
+BEYOND_ARMS = (Scope.LOCAL, Scope.SHUFFLE, Scope.DISTRIBUTED)  # promises about what a learner sees, of which arms tell
 NO_VERDICT = "no verdict"  # nothing depends on rewards, or the audit would not have shown that the noise is missing
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -53,7 +56,8 @@ class AuditRow:
     the paper promises for these parameters, `paper_epsilon` and `paper_delta`. Both are an `AuditVerdict`, or
     `NO_PROMISE`, or `NOT_PROMISED` at this level. It is `NO_VERDICT` if nothing depends on rewards, or if the audit,
     the plays if any were asked for, would not have shown that the noise is missing. For a class of the user its own
-    ledger is the only upper bound: the verdict is `DECLARED` if it was not played or no fault could be planted.
+    ledger is the only upper bound: the verdict is `DECLARED` if it was not played, if plays would not have shown that
+    half of the noise is missing, or if the promise is about more than arms.
     `slack` is what the class claims over what is kept. `parameters` are those of the policy without its budget. `runs`
     are the plays behind the lower bound, 0 if it is exact. `excuse` is the reason in the YAML of the policy for a
     violated promise of the class. `plays` is the number of all plays that were made, but for those of planted faults,
@@ -142,8 +146,9 @@ def audit(
     """Audit the policy that `overrides` configure; `about` has the `AUDIT_KEYS`. Raises `UserError`.
 
     Without `horizon=` among the overrides it is the least horizon, from `least` steps on, at which arms depend on
-    rewards. All runs on one input have at most `steps` steps: fewer runs than wanted, but `FEWEST_RUNS`. Sampled runs
-    are divided among `workers` processes; the numbers do not depend on how many.
+    rewards; for plays of a class of the user, `TIMES` the least of all, but from `SHORT` to `LONG` steps. All runs on
+    one input have at most `steps` steps: fewer runs than wanted, but `FEWEST_RUNS`. Sampled runs are divided among
+    `workers` processes; the numbers do not depend on how many.
     """
     composed = composer.compose(overrides)
     file = composer.file_of("policy", composed.choices["policy"])
@@ -153,9 +158,9 @@ def audit(
             wanted = wanted.at_a_reaction(least)
         wanted = wanted.within(steps)
         cost, power, made = _cost(wanted, workers)
+        return _row(wanted, cost, power, made, _excuse(composed.config, file))
     except ParameterError as error:
         raise UserError(f"{error} (policy {file})") from None
-    return _row(wanted, cost, power, made, _excuse(composed.config, file))
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class _Wanted:
     Attributes
     ----------
     policy: whose promise is judged; that of the `game` may be a `GivenMoments` around it.
-    chosen: the horizon, if it was chosen as one at which arms depend on rewards.
+    chosen: the least horizon that was tried at which arms depend on rewards, if none was given.
     """
 
     policy: Learner[Any]
@@ -180,10 +185,27 @@ class _Wanted:
         """Whether the policy promises anything."""
         return self.policy.guarantee.private
 
+    @property
+    def own(self) -> bool:
+        """Whether the policy is a class of the user."""
+        return is_own(self.policy)
+
+    @cached_property
+    def beyond(self) -> str:
+        """What the ledger of a user's class spends more of than the rho or level that it promises. `ParameterError`."""
+        game = self.game
+        return beyond_promise(game.policy, game.arms, game.horizon, game.domain) if self.own and self.private else ""
+
     def at_a_reaction(self, least: int) -> "_Wanted":
-        """The same at the least horizon, from `least` steps on, at which arms depend on rewards."""
-        chosen = chosen_horizon(self.game.at(max(self.game.arms, least)))
+        """The same at the least horizon, from `least` steps on, at which arms depend on rewards.
+
+        Plays of a class of the user go on, as its later decisions may cost more than the first.
+        """
+        by_plays = self.own and self.runs > 0
+        chosen = chosen_horizon(self.game.at(self.game.arms if by_plays else max(self.game.arms, least)))
         horizon = chosen or (LONGEST if self.runs else self.game.horizon)
+        if by_plays and chosen is not None:
+            horizon = max(chosen, min(TIMES * chosen, LONG), SHORT)
         return dataclasses.replace(self, game=self.game.at(horizon), chosen=chosen)
 
     def within(self, steps: float) -> "_Wanted":
@@ -200,14 +222,16 @@ def _wanted(composed: Composed, composer: Composer, about: DictConfig) -> _Wante
     files = {group: composer.file_of(group, composed.choices[group]) for group in PARTS}
     policy: Learner[Any] = build(composed.keys, "policy", files, Learner)
     instance: Environment = build(composed.keys, "instance", files, Environment)  # type: ignore[type-abstract]
-    arms, runs = whole_in(about, "arms", 2, MOST_ARMS), whole_in(about, "runs", 0, MOST_RUNS)
+    own, runs = is_own(policy), whole_in(about, "runs", 0, MOST_RUNS)
+    arms = OWN_ARMS if own and runs else ARMS
+    arms = arms if about.arms is None else whole_in(about, "arms", 2, MOST_ARMS)
     horizon = whole_in(composed.config, "horizon", 1, MOST_STEPS)
     if isinstance(policy, Policy) and horizon < arms:
         raise UserError(f"horizon: must be at least the number of arms, {arms}, got {horizon}")
     domain = policy.domain if about.domain is None else _word(about, "domain", Domain)
     convention = _word(about, "convention", Convention)
     level = PROMISED[policy.guarantee.scope] if about.level is None else _word(about, "level", Level)
-    if policy.guarantee.private and is_own(policy):
+    if policy.guarantee.private and own:
         _require_noise_of_rng(policy, arms, horizon)
     played = policy
     if isinstance(policy, HeavyTailedPolicy) and isinstance(instance, HeavyTailedInstance):
@@ -222,13 +246,15 @@ def _cost(wanted: _Wanted, workers: int) -> tuple[PrivacyCost, Power | None, int
     """
     game, claimed, power, made = wanted.game, wanted.policy.guarantee, None, 0
     cost = game.cost(wanted.level)
+    if wanted.own and wanted.level is Level.RELEASE:
+        cost = cost.as_declared()
     audited = Audit(game, wanted.level, wanted.runs, wanted.failure, workers)
     if wanted.runs:
         require_runs(wanted.runs, wanted.failure)
         if wanted.level not in (Level.RELEASE, Level.TRANSCRIPT):  # these cost at least as much as all arms together
             raise ParameterError("runs", f"must be 0 at level={wanted.level}: plays compare whole sequences of arms")
         sampled = plays(game, wanted.runs, workers)
-        cost = with_plays(cost, claimed, sampled.arms, wanted.failure, sampled.inputs)
+        cost = with_plays(cost, claimed, sampled.arms, wanted.failure, sampled.inputs, sampled.view)
         made = sampled.made
         if wanted.private:
             power = audited.by_plays(cost.verdict(claimed) is AuditVerdict.VIOLATED)
@@ -284,7 +310,7 @@ def _row(wanted: _Wanted, cost: PrivacyCost, power: Power | None, made: int, exc
     bounds, _ = cost.bounds_of(claimed)
     bound = bounds or cost.epsilon or cost.delta
     assert bound is not None
-    judged = partial(_with_power, power=power, own=is_own(policy), runs=wanted.runs)
+    judged = partial(_with_power, power=power, wanted=wanted)
     return AuditRow(
         policy=policy.name,
         revision=policy.revision,
@@ -314,7 +340,7 @@ def _row(wanted: _Wanted, cost: PrivacyCost, power: Power | None, made: int, exc
         witness=bound.witness,
         excuse=excuse,
         plays=made,
-        power=_words(power, wanted.chosen),
+        power="; ".join(filter(None, [_words(power, wanted.chosen), *_not_played(wanted)])),
     )
 
 
@@ -344,12 +370,30 @@ def with_verdicts(row: AuditRow) -> AuditRow:
     return dataclasses.replace(row, verdict=NO_VERDICT, paper_verdict=NO_VERDICT)
 
 
-def _with_power(verdict: str, power: Power | None, own: bool, runs: int) -> str:
-    """The verdict of an audit of this power. The bounds of a user's class are its own ledger, so plays must see it."""
+def _with_power(verdict: str, power: Power | None, wanted: _Wanted) -> str:
+    """The verdict of an audit of this power.
+
+    The bounds of a user's class are its own ledger, so plays must have seen it if half of the noise were missing.
+    """
     if power is not None and power.seen is False and verdict in (*BELIEVED, AuditVerdict.UNDECIDED):
         return NO_VERDICT
-    declared = own and (runs == 0 or power is None or power.seen is None)
-    return DECLARED if declared and verdict in BELIEVED else verdict
+    if wanted.beyond and verdict in BELIEVED:
+        return AuditVerdict.UNDECIDED
+    blind = wanted.runs == 0 or power is None or not power.half_seen or wanted.policy.guarantee.scope in BEYOND_ARMS
+    return DECLARED if wanted.own and blind and verdict in BELIEVED else verdict
+
+
+def _not_played(wanted: _Wanted) -> Iterator[str]:
+    """The parts of the promise of a user's class that plays cannot judge, in words."""
+    claimed = wanted.policy.guarantee
+    if not wanted.own:
+        return
+    if claimed.scope in BEYOND_ARMS:
+        yield f"declared is what a learner sees (scope={claimed.scope}): arms may refute it and never confirm it"
+    if wanted.beyond:
+        yield f"its ledger does not keep it: {wanted.beyond}"
+    elif claimed.level is not None or claimed.rho is not None:
+        yield f"judged are epsilon and delta; {'level' if claimed.rho is None else 'rho'} is what its ledger says"
 
 
 def _both(name: str, bounds: Bounds | None) -> dict[str, Any]:

@@ -23,17 +23,18 @@ from experiments.store.stored import matches
 
 AUDITS = CONF / "audits.yaml"
 ROWS = REPOSITORY / "results" / "audit.parquet"
-UNLISTED = {"arms": 2, "runs": 20_000}  # the audit of a policy that no file of audits names
+UNLISTED = ({"arms": 2, "runs": 20_000}, {"arms": 3, "runs": 20_000})  # audits of a policy that no file names
 LEAST = 50  # steps of an audit without a horizon; more if nothing depends on rewards within them
 
 
 def cases_of(folder: Path) -> list[dict[str, Any]]:
-    """The cases in `audits.yaml` of a user's folder, and one for each policy there that it does not name."""
+    """The cases in `audits.yaml` of a user's folder, and `UNLISTED` for each policy there that it does not name."""
     path = folder / "audits.yaml"
     listed = cases(path) if path.exists() else []
     policies = {case["policy"] for case in listed}
     names = sorted(file.stem for file in (folder / "policy").glob("*.yaml"))
-    return listed + [{"budget.epsilon": 1, "policy": name, **UNLISTED} for name in names if name not in policies]
+    new = [name for name in names if name not in policies]
+    return listed + [{"budget.epsilon": 1, "policy": name, **size} for name in new for size in UNLISTED]
 
 
 def cases(path: Path) -> list[dict[str, Any]]:

@@ -80,6 +80,10 @@ class ByBlocks(Runner):
         An error within the context ends what is being simulated.
         """
 
+    def executor_for(self, cell: Cell, executor: Any) -> Any:
+        """Which executor takes the next replications of a cell: the one of this runner, unless it knows several."""
+        return executor
+
     def run(self, jobs: Sequence[CellJob], store: Store) -> None:
         sweep(self.outcomes, jobs, store)
 
@@ -99,7 +103,7 @@ class ByBlocks(Runner):
                     return
                 for task, is_retry in new:
                     work = Shipped((attempt_in_worker, (os.getpid(), task), {}))
-                    where = executor.place_for(task.cell) if isinstance(executor, Here) else executor
+                    where = self.executor_for(task.cell, executor)
                     running[where.submit(call_shipped, work)] = task, is_retry
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     task, is_retry = running.pop(future)
@@ -145,14 +149,17 @@ class Processes(ByBlocks):
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
         workers = processes_for(self.workers)
-        alone, processes = self.here and workers == 1, OfProcesses(workers)
+        alone, processes = self.here and workers == 1, ProcessPool(workers)
         with install_listener("numba:compile", Compiling()) as compiling:
-            executor = Here(processes, math.inf if alone else SOON, compiling) if self.here else processes
+            executor = InProcess(processes, math.inf if alone else SOON, compiling) if self.here else processes
             try:
                 yield executor, 1 if alone else 2 * workers
             except BaseException:
                 executor.end()
                 raise
+
+    def executor_for(self, cell: Cell, executor: Any) -> Any:
+        return executor.place_for(cell) if self.here else executor
 
 
 class OtherProcesses(Processes):
@@ -167,7 +174,7 @@ class Threads(ByBlocks):
     @contextmanager
     def executor(self) -> Iterator[tuple[Any, int]]:
         workers = processes_for(self.workers)
-        with OfThreads(workers) as threads:
+        with Threaded(workers) as threads:
             yield threads, 2 * workers
 
 
@@ -198,7 +205,7 @@ class Dask(ByBlocks):
             yield client.get_executor(pure=False), 2 * max(1, sum(client.nthreads().values()))
 
 
-class Here:
+class InProcess:
     """An executor that for some `seconds` runs everything at once in this process, and then in `processes`.
 
     It runs in a thread, for which this one waits until the seconds are over: so Ctrl-C and SIGTERM end a sweep in a
@@ -206,14 +213,14 @@ class Here:
     Python, and after the loop in machine code, which cannot be left.
     """
 
-    def __init__(self, processes: "OfProcesses", seconds: float, compiling: Compiling) -> None:
+    def __init__(self, processes: "ProcessPool", seconds: float, compiling: Compiling) -> None:
         self._processes, self._seconds, self._compiling = processes, seconds, compiling
         self._ends = time.monotonic() + seconds
         self._policy: type | None = None
         self._future: Future[Any] = Future()
         self._thread: threading.Thread | None = None
 
-    def place_for(self, cell: Cell) -> "Here | OfProcesses":
+    def place_for(self, cell: Cell) -> "InProcess | ProcessPool":
         """The executor for the next replications of a cell: other processes for a user's class, which may end them.
 
         If loops of the same policy are being compiled, returns after that, and the seconds begin again: processes would
@@ -262,7 +269,7 @@ def _settle(future: Future[Any], function: Callable[..., Any], arguments: tuple[
             future.set_exception(error)
 
 
-class OfProcesses:
+class ProcessPool:
     """Processes of this machine; if one is killed, loky ends all of them, and new ones are started."""
 
     def __init__(self, workers: int) -> None:
@@ -306,7 +313,7 @@ def _processes(workers: int) -> Any:
     )
 
 
-class OfThreads(ThreadPool):
+class Threaded(ThreadPool):
     """Threads of this process; they do not keep it alive when it is stopped."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:

@@ -44,7 +44,8 @@ others at `runs`.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,21 +67,15 @@ from experiments.upkeep.merge import Step, compared, differing_cells
 from experiments.upkeep.packing import pack
 from experiments.upkeep.verify import verify
 
-OWN_KEYS: dict[str, dict[str, Any]] = {
-    "export": {"table": "curves"},
-    "gc": {"remove": False},
-    "pack": {"without": ""},
-    "remove": {"remove": False},
-}
-FILTERED = ("list", "export", "remove")  # commands that choose cells
 SHOWN = ("instance", "policy", "epsilon", "delta", "horizon")
 
 
 class _Request(NamedTuple):
-    """What the shell asked for: keys of this command, and filters."""
+    """What the shell asked for: keys of this command, filters, and the word that some commands have before them."""
 
     keys: dict[str, Any]
     filters: dict[str, Any]
+    word: str = ""
 
     @property
     def store(self) -> Store:
@@ -128,9 +123,9 @@ def verify_files(request: _Request) -> None:
     sys.exit(1 if result.damaged else 0)
 
 
-def _merge(request: _Request, other: str) -> None:
-    """Copy in the results of `other`; if one of its cells is refused, write nothing, exit code 1."""
-    store, folder = request.store, Path(other)
+def _merge(request: _Request) -> None:
+    """Copy in the results of another folder; if one of its cells is refused, write nothing, exit code 1."""
+    store, other, folder = request.store, request.word, Path(request.word)
     if not folder.is_dir():
         raise UserError(f"{other}: no such folder")
     if any(folder.samefile(place) for place in store.folders() if place.is_dir()):
@@ -148,9 +143,9 @@ def _merge(request: _Request, other: str) -> None:
     sys.exit(1 if refused else 0)
 
 
-def diff(request: _Request, other: str) -> None:
-    """Print how the published results, or those in `results_dir`, differ from `other`; exit code 1 if they do."""
-    folder = request.published
+def diff(request: _Request) -> None:
+    """Print how the published results, or those in `results_dir`, differ from others; exit code 1 if they do."""
+    folder, other = request.published, request.word
     if not Path(other).is_dir():
         raise UserError(f"{other}: no such folder")
     count = 0
@@ -169,11 +164,11 @@ def pack_files(request: _Request) -> None:
     print(f"{renewed} packs renewed in {request.published}")
 
 
-def export(request: _Request, form: str) -> None:
+def export(request: _Request) -> None:
     """Write rows as CSV to standard output, or a description of the files as an RO-Crate."""
     from experiments.upkeep import export as to  # it needs pandas, whose import is slow
 
-    if form == "crate":
+    if request.word == "crate":
         folder = request.store.root
         path = to.crate(folder, look([folder]).sound())
         print(f"{path}: written")
@@ -187,7 +182,7 @@ def remove_cells(request: _Request) -> None:
     if not request.filters:
         raise UserError("remove: which results? give COLUMN=VALUE, as in policy=mine")
     remove, root = _is_removed(request), request.store.root
-    one = _Request({**request.keys, "results_dir": str(root)}, request.filters)
+    one = request._replace(keys={**request.keys, "results_dir": str(root)})
     locks, paths = Locks(root), list[Garbage]()
     for copy in one.cells() if root.is_dir() else []:
         if remove and not locks.take(copy.place.key):
@@ -225,6 +220,55 @@ def collect_garbage(request: _Request) -> None:
     print(f"{count}, {size:.1f} MB, {'removed' if remove else 'could be removed; remove=true does it'}")
 
 
+def _other(parser: Parser) -> None:
+    parser.add_argument("word", metavar="OTHER")
+
+
+def _form(parser: Parser) -> None:
+    form = parser.add_mutually_exclusive_group(required=True)
+    for option in ("csv", "crate"):
+        form.add_argument(f"--{option}", dest="word", action="store_const", const=option)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it does, and what it takes.
+
+    Attributes
+    ----------
+    keys: its own keys and their defaults; a value whose default is a text is taken as it is written.
+    filtered: whether it chooses cells by other keys.
+    word: adds the word or option before the keys, if it has one.
+    """
+
+    do: Callable[[_Request], None]
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    filtered: bool = False
+    word: Callable[[Parser], None] | None = None
+
+    def request(self, words: Sequence[str], word: str) -> _Request:
+        """The arguments, as values of keys and as filters. Raises `UserError` for an unknown key."""
+        keys = {"results_dir": None, **self.keys}
+        given = {item.key_or_group: _value(item, keys.get(item.key_or_group)) for item in map(parsed, words)}
+        filters = {name: value for name, value in given.items() if name not in keys}
+        if filters and not self.filtered:
+            raise UserError(f"{next(iter(filters))}: unknown key; {nearest(next(iter(filters)), keys)}")
+        own = {name: value for name, value in given.items() if name in keys}
+        return _Request({**keys, **own}, filters, word)
+
+
+COMMANDS = {
+    "list": Command(list_cells, filtered=True),
+    "verify": Command(verify_files),
+    "merge": Command(_merge, word=_other),
+    "diff": Command(diff, word=_other),
+    "pack": Command(pack_files, keys={"without": ""}),
+    "export": Command(export, keys={"table": "curves"}, filtered=True, word=_form),
+    "remove": Command(remove_cells, keys={"remove": False}, filtered=True),
+    "gc": Command(collect_garbage, keys={"remove": False}),
+}
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m experiments.store",
@@ -233,30 +277,17 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in ("list", "verify", "merge", "diff", "pack", "export", "remove", "gc"):
-        command = commands.add_parser(name, allow_abbrev=False)
-        if name in ("merge", "diff"):
-            command.add_argument("other", metavar="OTHER")
-        if name == "export":
-            form = command.add_mutually_exclusive_group(required=True)
-            for option in ("csv", "crate"):
-                form.add_argument(f"--{option}", dest="form", action="store_const", const=option)
-        command.add_argument("words", nargs="*", metavar="key=value")
+    for name, command in COMMANDS.items():
+        of_command = commands.add_parser(name, allow_abbrev=False)
+        if command.word is not None:
+            command.word(of_command)
+        of_command.add_argument("words", nargs="*", metavar="key=value")
     return parser
 
 
-def _asked(words: Sequence[str], keys: dict[str, Any], filtered: bool) -> _Request:
-    """The arguments, as values of `keys` and as filters. Raises `UserError` for an unknown key."""
-    given = {item.key_or_group: _value(item) for item in map(parsed, words)}
-    filters = {name: value for name, value in given.items() if name not in keys}
-    if filters and not filtered:
-        raise UserError(f"{next(iter(filters))}: unknown key; {nearest(next(iter(filters)), keys)}")
-    return _Request({**keys, **{name: value for name, value in given.items() if name in keys}}, filters)
-
-
-def _value(item: Override) -> Any:
-    """The value of an argument, or its values if it has commas; keys of cells stay text even if they look numeric."""
-    if item.key_or_group == "without":
+def _value(item: Override, default: Any) -> Any:
+    """The value of an argument, or its values if it has commas."""
+    if isinstance(default, str):
         return str(item.input_line).partition("=")[2]
     if not item.is_sweep_override():
         return item.value()
@@ -268,21 +299,5 @@ def _value(item: Override) -> Any:
 def main() -> None:
     """Entry point of `python -m experiments.store`."""
     typed = _parser().parse_args()
-    request = _asked(typed.words, {"results_dir": None, **OWN_KEYS.get(typed.command, {})}, typed.command in FILTERED)
-    match typed.command:
-        case "list":
-            list_cells(request)
-        case "verify":
-            verify_files(request)
-        case "merge":
-            _merge(request, typed.other)
-        case "diff":
-            diff(request, typed.other)
-        case "pack":
-            pack_files(request)
-        case "export":
-            export(request, typed.form)
-        case "remove":
-            remove_cells(request)
-        case "gc":
-            collect_garbage(request)
+    command = COMMANDS[typed.command]
+    command.do(command.request(typed.words, getattr(typed, "word", "")))

@@ -20,7 +20,7 @@ import pkgutil
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,13 @@ from scripts.exhibits.collect import Collected, Collecting, PaperPart
 from scripts.exhibits.exhibit import Gap
 from scripts.site import pages
 from scripts.site.made_from import digest_of_sources
-from scripts.site.page import AsItIs, Beside, Page, files_linked
-from scripts.site.pages import claims, papers
+from scripts.site.page import AsItIs, Beside, Page, Wait, files_linked
 
 INDEX = "# Private bandits, reproduced\n\n```{toctree}\n:glob:\n\n**\n```\n"  # if pages by hand are left out
 FILES = ".files"  # what the last build wrote into a site
 LEFT_OUT = "myst.header,myst.xref_missing,ref,toc"  # what Sphinx must not warn of if pages are left out
+
+Made = Page | Beside | AsItIs | Gap
 
 
 def kinds() -> list[str]:
@@ -61,10 +62,14 @@ def chosen_kinds(command: CommandLine) -> list[str]:
     return chosen
 
 
-def made(kind: str, command: CommandLine) -> list[Page | Beside | AsItIs]:
-    """The pages of a kind, and their files; most are the same for every command. Raises `UserError`."""
-    module = _module(kind)
-    return list(module.pages_of(command) if hasattr(module, "pages_of") else module.pages())
+def made(kind: str, command: CommandLine, collected: Collected) -> list[Made]:
+    """The pages of a kind, their files and what is missing; most are the same for every command. Raises `UserError`."""
+    return list(_module(kind).pages(command, collected))
+
+
+def waits(kind: str) -> Wait | None:
+    """Whether a kind is made after the figures and verdicts of papers."""
+    return getattr(_module(kind), "WAIT", None)
 
 
 def _module(kind: str) -> Any:
@@ -120,19 +125,25 @@ def publish(made_in: Sequence[Path], site: Path) -> None:
 
 
 def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap]:
-    """Write the sources of a site; one that did not change keeps its time, so that Sphinx reads only the others.
+    """Write the sources of a site into `build`. Returns what is missing. Raises `UserError`."""
+    every = _made(names, command)
+    contents = _contents([item for item in every if not isinstance(item, Gap)], build)
+    _write_changed(contents, [build / "sources", build / "as_they_are"])
+    return [item for item in every if isinstance(item, Gap)]
 
-    Each kind of pages, and each paper, is made in a process; the page of claims comes with the papers, so that each
-    claim is judged once for both. Returns what is missing. Raises `UserError`.
+
+def _made(names: Sequence[str], command: CommandLine) -> list[Made]:
+    """The pages of some kinds: each kind, and each paper, is made in a process; kinds that wait come last, here.
+
+    So each claim is judged once for the pages of papers and that of claims.
     """
-    sources, as_they_are = build / "sources", build / "as_they_are"
-    alone = [name for name in names if name not in ("papers", "claims")]
+    alone = [name for name in names if waits(name) is None]
     alone.sort(key=lambda name: name != "explorer")  # what takes longest is begun first
-    calls = [delayed(made)(name, command) for name in alone]
-    collecting = Collecting(command) if "papers" in names else None
+    calls = [delayed(made)(name, command, Collected()) for name in alone]
+    collecting = Collecting(command) if any(waits(name) is Wait.FOR_COLLECTED for name in names) else None
     calls += collecting.calls if collecting else []
     workers = 1 if len(calls) == 1 else command.workers
-    every: list[Page | Beside | AsItIs | Gap] = []
+    every: list[Made] = []
     with (
         Progress("making pages", {"parts": len(calls)}) as progress,
         closing(in_parallel(calls, workers, batch_size=1, return_as="generator_unordered")) as finished,
@@ -144,27 +155,36 @@ def collect(names: Sequence[str], command: CommandLine, build: Path) -> list[Gap
             else:
                 every += part
     collected = collecting.collected if collecting else Collected()
-    if "papers" in names:
-        every += papers.pages_of(command, collected)
-    if "claims" in names:
-        every += claims.pages_from(collected.judged.verdicts)
-    written = [item for item in every if not isinstance(item, Gap)]
+    for name in names:
+        if waits(name) is not None:
+            every += made(name, command, collected)
+    return every
+
+
+def _contents(written: Sequence[Page | Beside | AsItIs], build: Path) -> dict[Path, bytes]:
+    """Each file of the sources of a site and what is in it, with the files that pages link."""
+    sources, as_they_are = build / "sources", build / "as_they_are"
     if all(item.name != "index.md" for item in written):
-        written.append(Page("index", INDEX))
+        written = [*written, Page("index", INDEX)]
     contents = {(as_they_are if isinstance(item, AsItIs) else sources) / item.name: item.content for item in written}
     for item in written:
         if item.name.endswith(".md"):
             for file in files_linked(item.content.decode()):
                 contents[sources / str(file.relative_to(REPOSITORY)).removeprefix("docs/")] = file.read_bytes()
-    as_they_are.mkdir(parents=True, exist_ok=True)
-    for file in (*sources.rglob("*"), *as_they_are.rglob("*")):
-        if file.is_file() and file not in contents:
-            file.unlink()
+    return contents
+
+
+def _write_changed(contents: Mapping[Path, bytes], places: Sequence[Path]) -> None:
+    """Make these all files of some folders; one that did not change keeps its time, so that Sphinx reads the others."""
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+        for file in place.rglob("*"):
+            if file.is_file() and file not in contents:
+                file.unlink()
     for file, content in contents.items():
         if not file.exists() or file.read_bytes() != content:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-    return [item for item in every if isinstance(item, Gap)]
 
 
 if __name__ == "__main__":

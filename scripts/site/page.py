@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from experiments.config.compose import REPOSITORY
@@ -12,6 +13,13 @@ from scripts.pages.text import runnable
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?")  # [text](file#anchor; [0, 1]: is no link
 NOWHERE = re.compile(r"\[([^\[\]]*)\]\(/(?:paper\.md|(?:bandits|conf|experiments|scripts|tests)(?:/\w+)*/?)\)")
 FENCE = re.compile(r"^(```+|~~~+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+
+
+class Wait(Enum):
+    """What a kind of pages says if it is made after the figures and verdicts of papers, as its module's `WAIT`."""
+
+    FOR_COLLECTED = "they are collected for it"
+    IF_COLLECTED = "it takes those that are collected for others"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
-from bandits import Guarantee, ParameterError, StepwisePolicy
+from bandits import Guarantee, LaplaceRelease, ParameterError, StepwisePolicy
+from bandits.audit.releases import GaussianDraws
 from bandits.conformance import CHECKS, batches_as_declared
 from bandits.environments.bernoulli import BernoulliInstance
 from bandits.exact.worst_profiles import WorstProfile
@@ -326,7 +327,57 @@ class StopsEarly(Uniform):
         return super().simulate(instance, 10_000, short, rng)
 
 
+@dataclass(frozen=True)
+class Two(Uniform):
+    """Its `simulate` has a thousandth of the noise that its `choices` has."""
+
+    name: ClassVar[str] = "two"
+    scale: float = 1.0
+
+    def start(self, arms, horizon):
+        return np.zeros(arms)
+
+    def select(self, state, t, rng):
+        return t - 1 if t <= len(state) else int(np.argmax(state + rng.laplace(scale=self.scale, size=len(state))))
+
+    def update(self, state, arm, reward, rng):
+        state[arm] = max(state[arm], reward)
+
+    def simulate(self, instance, horizon, checkpoints, rng):
+        return super(Two, Two(self.scale / 1000)).simulate(instance, horizon, checkpoints, rng)
+
+
+@dataclass(frozen=True)
+class Level(SaysSo):
+    """Promises a level of .02 and releases one of 1; the pair (1, .3) is kept."""
+
+    name: ClassVar[str] = "level"
+
+    @property
+    def guarantee(self):
+        return Guarantee(1.0, 0.3, level=0.02)
+
+    def ledger(self, arms, horizon):
+        return (GaussianDraws("mean", "", count=1, draws=1, variance=1.0),)
+
+
+class Rho(SaysSo):
+    """Promises a thousandth of the rho of its Laplace noise."""
+
+    name: ClassVar[str] = "rho"
+
+    @property
+    def guarantee(self):
+        return Guarantee(self.epsilon, rho=1e-4)
+
+    def ledger(self, arms, horizon):
+        return (LaplaceRelease("sum", "", low=0.0, high=1.0, divisor=1.0, scale=1 / self.epsilon),)
+
+
 BROKEN = [
+    (Two(), "simulates_what_it_plays"),
+    (Level(1.0), "keeps_its_guarantee"),
+    (Rho(1.0), "keeps_its_guarantee"),
     (StopsEarly(), "plays_far_horizons"),
     (CountsTooFew(), "counts_every_step"),
     (CountsTooFew(), "survives_short_horizons"),

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import bandits
 import experiments
+from experiments.config.command_line import CommandLine
+from scripts.exhibits.collect import Collected
 from scripts.site.page import Page
 
 INTERNAL = ("bandits.loops", "bandits.compiled", "bandits.trials")  # packages and modules that have no page
@@ -32,7 +34,7 @@ examples.
 """
 
 
-def pages() -> Iterator[Page]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[Page]:
     """The index, and a page for each module that has public names."""
     listed = []
     for name in modules():

@@ -7,12 +7,14 @@ from markupsafe import Markup
 from experiments.claims import ClaimVerdict, Results, claims, judge_claims, written
 from experiments.claims.settings import FAMILY
 from experiments.claims.verdicts import counts_in_words
+from experiments.config.command_line import CommandLine
 from experiments.config.compose import Composer
 from experiments.config.papers import papers
 from scripts.exhibits.claims import BADGES
+from scripts.exhibits.collect import Collected
 from scripts.pages.tables import Column, Columns, Entries, PageTable, TableEntry, page_table, with_code
 from scripts.pages.text import slug
-from scripts.site.page import Page
+from scripts.site.page import Page, Wait
 
 PAGE = """# Claims
 
@@ -33,11 +35,12 @@ on a claim does not depend on which other claims are judged. The claims in a fol
 the claim, says how far the curve is from a power.
 """
 COLUMNS: Columns = [Column("claim", choices=True), Column("verdict", choices=True), "what is claimed, and the evidence"]
+WAIT = Wait.IF_COLLECTED
 
 
-def pages_from(judged: Sequence[ClaimVerdict]) -> Iterator[Page]:
-    """One page, of the claims of this repository; all are judged now if some are not among those that are `judged`."""
-    every, of_claim = claims(), {(verdict.paper, verdict.id): verdict for verdict in judged}
+def pages(command: CommandLine, collected: Collected) -> Iterator[Page]:
+    """One page, of the claims of this repository; all are judged now if some are not judged for the pages of papers."""
+    every, of_claim = claims(), {(verdict.paper, verdict.id): verdict for verdict in collected.judged.verdicts}
     if all((claim.paper, claim.id) in of_claim for claim in every):
         verdicts = [of_claim[claim.paper, claim.id] for claim in every]
     else:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from markupsafe import Markup
 
 from experiments.claims import Erratum, errata
+from experiments.config.command_line import CommandLine
 from experiments.config.papers import papers
+from scripts.exhibits.collect import Collected
 from scripts.pages.tables import Column, Columns, Entries, TableEntry, page_table
 from scripts.pages.text import slug
 from scripts.site.page import Page
@@ -21,7 +23,7 @@ right, constants change); statement falls (it is false as printed).
 COLUMNS: Columns = ["erratum", Column("paper", choices=True), "where", Column("matters", choices=True)]
 
 
-def pages() -> Iterator[Page]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[Page]:
     """One page."""
     yield Page("errata", errata_page(errata()))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.config.command_line import CommandLine
+from scripts.exhibits.collect import Collected
 from scripts.explore.explorer import explorer
 from scripts.site.page import AsItIs, Page
 
@@ -15,7 +16,7 @@ compared cell by cell, which policy to take, and every claim. An address holds a
 """
 
 
-def pages_of(command: CommandLine) -> Iterator[AsItIs | Page]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[AsItIs | Page]:
     """Both pages. Raises `UserError` if no cell is stored."""
     text, _ = explorer(command, home="../index.html")
     yield Page("explorer", PAGE)

@@ -19,8 +19,9 @@ from scripts.exhibits.collect import Collected
 from scripts.exhibits.exhibit import Exhibit, Gap
 from scripts.pages.text import runnable, short_commit, slug
 from scripts.site.dark import in_the_dark
-from scripts.site.page import Beside, Page
+from scripts.site.page import Beside, Page, Wait
 
+WAIT = Wait.FOR_COLLECTED
 FOLDED = ("Instances", "Policies", "Privacy")  # terms of a caption that are long lists of parameters
 INDEX = """# Papers
 
@@ -60,22 +61,22 @@ class Section:
     notes: str = ""
 
 
-def pages_of(command: CommandLine, parts: Collected) -> Iterator[Page | Beside | Gap]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[Page | Beside | Gap]:
     """The index, a page for each paper with its pictures, and what is missing."""
-    claims = [ShownClaim.of(verdict, parts.exhibits) for verdict in parts.judged.verdicts]
-    made = sections(parts.exhibits, parts.judged, papers(command.config_dirs))
-    yield Page("papers/index", _index(made, claims, parts.judged.gap))
+    claims = [ShownClaim.of(verdict, collected.exhibits) for verdict in collected.judged.verdicts]
+    made = sections(collected.exhibits, collected.judged, papers(command.config_dirs))
+    yield Page("papers/index", _index(made, claims, collected.judged.gap))
     for section in made:
-        yield Page(f"papers/{section.name}", paper_page(section, claims, parts.judged.errata))
-    for exhibit in parts.exhibits:
+        yield Page(f"papers/{section.name}", paper_page(section, claims, collected.judged.errata))
+    for exhibit in collected.exhibits:
         if exhibit.picture is not None and exhibit.document is not None:
             yield Beside(f"papers/{exhibit.name}.png", exhibit.picture)
             yield Beside(f"papers/{exhibit.name}.dark.png", in_the_dark(exhibit.picture))
             yield Beside(f"papers/{exhibit.name}.pdf", exhibit.document.read_bytes())
         if exhibit.gap is not None:
             yield exhibit.gap
-    if parts.judged.gap is not None:
-        yield parts.judged.gap
+    if collected.judged.gap is not None:
+        yield collected.judged.gap
 
 
 def sections(exhibits: Sequence[Exhibit], judged: JudgedClaims, papers_by_name: Mapping[str, Paper]) -> list[Section]:

@@ -20,9 +20,11 @@ from bandits.learner import Learner
 from experiments.cells import KINDS, QUANTITIES
 from experiments.claims.files import FORMS
 from experiments.config.build import build
+from experiments.config.command_line import CommandLine
 from experiments.config.compose import CONF, REPOSITORY, Composer
 from experiments.config.overrides import PARTS
 from scripts.drawing.kinds import NAMES
+from scripts.exhibits.collect import Collected
 from scripts.pages.tables import Column, Columns, Entries, PageTable, code_entry, page_table, with_code
 from scripts.pages.text import comment_of
 from scripts.site.page import Page
@@ -124,7 +126,7 @@ of every test.
 """
 
 
-def pages() -> Iterator[Page]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[Page]:
     """The index, and a page for each group of things."""
     composer = Composer()
     yield Page("reference/index", INDEX)

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from experiments.config.command_line import CommandLine
 from experiments.config.compose import REPOSITORY
+from scripts.exhibits.collect import Collected
 from scripts.pages.text import runnable
 from scripts.site.page import Beside, linked
 
@@ -13,7 +15,7 @@ THEOREMS = "\n```{{toctree}}\n:hidden:\n\n{}\n```\n"  # at the end of the page t
 NUMBERS = re.compile(r"# (\d+)(?:\.(\d+))?")
 
 
-def pages() -> Iterator[Beside]:
+def pages(command: CommandLine, collected: Collected) -> Iterator[Beside]:
     """Each file at the place that `linked` gives it."""
     theorems = sorted((REPOSITORY / "bandits").rglob("*.md"), key=_number)
     below = THEOREMS.format("\n".join(f"/{file.relative_to(REPOSITORY).as_posix()}" for file in theorems))

@@ -97,7 +97,7 @@ def test_other_processes_take_groups_that_this_one_has_not_begun(racers, monkeyp
             return futures[-1]
 
     monkeypatch.setattr(trials, "processes_for", lambda workers: 2)
-    monkeypatch.setattr(trials, "OfProcesses", Others)
+    monkeypatch.setattr(trials, "ProcessPool", Others)
     monkeypatch.setattr(trials, "wait", lambda left, return_when: futures[0].set_result([9.0]))
     assert list(trials.trials(*racers, 3000))[1:] == [{"c": 3.0, "d": 3.0}, {"a": 3.0}, {"free": 3.0}, {"b": 9.0}]
 

@@ -83,7 +83,7 @@ def test_plays_show_what_the_code_of_a_policy_spends_whatever_it_declares(shell,
         text = text.replace(chosen, f"rng.laplace(scale={noise}").replace("_: explore_then_commit.", f"_: {module}.")
         (tmp_path / name.replace("explore_then_commit.py", f"{module}.py")).write_text(text)
     asked = ["policy=explore_then_commit", "policy.rounds=1", "budget.epsilon=1", "level=transcript", "arms=2"]
-    code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=4000", "runner.workers=1")
+    code, out = shell("--config-dir", str(tmp_path), *asked, "horizon=4", "runs=8000", "runner.workers=1")
     shown = float(re.search(r"epsilon_shown +(\S+)", out)[1])
     broken = expected == "violated"
     assert (code, re.search(r"verdict +(\w+)", out)[1], shown > 1) == (int(broken), expected, broken)
@@ -155,7 +155,7 @@ def test_every_policy_is_audited():
 def test_the_page_of_the_site_is_that_of_the_stored_rows():
     stored = pd.read_parquet(REPOSITORY / "results" / "audit.parquet")
     rows = [AuditRow(**values) for values in stored.to_dict("records")]
-    (page,) = pages()
+    (page,) = pages(None, None)
     assert page.text == privacy.privacy_page(rows, privacy.audit_table(rows).html)
     assert page.text.count('<tr><th scope="row" class="code"><code>') == len(rows) == len(table.cases(table.AUDITS))
 
@@ -257,8 +257,11 @@ def test_an_excuse_is_a_reason_in_words(own, reason):
 def test_user_policies_that_no_file_lists_are_played(tmp_path):
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("_target_: mine.Mine\n")
-    (case,) = table.cases_of(tmp_path)
-    assert (case["policy"], case["runs"]) == ("mine", 20_000)
+    found = table.cases_of(tmp_path)
+    assert [(case["policy"], case["arms"], case["runs"]) for case in found] == [
+        ("mine", 2, 20_000),
+        ("mine", 3, 20_000),
+    ]
     (tmp_path / "audits.yaml").write_text("- {policy: mine, horizon: [3, 4]}\n")
     assert [case["horizon"] for case in table.cases_of(tmp_path)] == [3, 4]
     (tmp_path / "audits.yaml").write_text("policy: mine\n")

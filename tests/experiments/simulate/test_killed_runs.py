@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from experiments.simulate.runners import OfProcesses
+from experiments.simulate.runners import ProcessPool
 from experiments.store.results_file import DamagedFileError, read_file
 from tests.forked import python
 
@@ -55,8 +55,8 @@ COMMAND += "exit_on_user_error(main)"
 # Workers without a task, as a kill may find them; the sleep is longer than the test.
 IDLE_WORKERS = """
 import time
-from experiments.simulate.runners import OfProcesses
-processes = OfProcesses(2)
+from experiments.simulate.runners import ProcessPool
+processes = ProcessPool(2)
 processes.submit(time.sleep, 0).result()
 print("ready", flush=True)
 time.sleep(1000)
@@ -174,7 +174,7 @@ def test_processes_end_quietly_right_after_calls_were_submitted(monkeypatch):
     """A thread of loky prints a traceback if it is stopped before it has queued all calls."""
     failed = []
     monkeypatch.setattr("threading.excepthook", failed.append)
-    processes = OfProcesses(2)
+    processes = ProcessPool(2)
     futures = [processes.submit(time.sleep, 600) for _ in range(4)]
     processes.end()
     assert failed == []

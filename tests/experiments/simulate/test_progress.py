@@ -91,7 +91,9 @@ def test_pages_show_their_progress(monkeypatch, tmp_path):
         wait_for("making pages: 2 of 2 parts")
 
     monkeypatch.setattr(site, "in_parallel", in_parallel)
-    monkeypatch.setattr(site.papers, "pages_of", lambda command, collected: shown.extend(collected.exhibits) or [])
+    monkeypatch.setattr(
+        "scripts.site.pages.papers.pages", lambda command, collected: shown.extend(collected.exhibits) or []
+    )
     shown = []
     config = OmegaConf.create({"figures_dir": str(tmp_path), "runner": {"workers": 1}})
     command = CommandLine([[f"+experiment={name}"] for name in names], config, Composer())

@@ -226,7 +226,7 @@ MACHINE_CODE = (
 )
 BUSY = {
     "in machine code": MACHINE_CODE,
-    "in machine code, with processes": f"processes = OfProcesses(2); processes.submit(int).result(); {MACHINE_CODE}",
+    "in machine code, with processes": f"processes = ProcessPool(2); processes.submit(int).result(); {MACHINE_CODE}",
     "in a text that is run": "ready(); exec('time.sleep(1000)')",
     "while a thread simulates": "ready(); threading.Thread(target=time.sleep, args=[1000], name=SIMULATING).start(); "
     "time.sleep(1000)",
@@ -237,7 +237,7 @@ from pathlib import Path
 __spec__ = importlib.machinery.ModuleSpec("experiments.busy", None)  # so it is a command of ours
 from experiments.config.command_line import exit_on_user_error
 from experiments.process import SIMULATING
-from experiments.simulate.runners import OfProcesses
+from experiments.simulate.runners import ProcessPool
 ready = Path(os.environ["STOP_MARKER"]).touch
 def busy():
     {busy}

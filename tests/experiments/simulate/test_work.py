@@ -20,7 +20,7 @@ from experiments.cells.regret import RegretCell
 from experiments.library import summary
 from experiments.process import ENDS
 from experiments.simulate import runners, simulate_block
-from experiments.simulate.runners import Here, OfProcesses, OtherProcesses, Processes
+from experiments.simulate.runners import InProcess, OtherProcesses, Processes, ProcessPool
 from experiments.simulate.worker import Compiling
 
 
@@ -61,7 +61,7 @@ class Elsewhere:
 
 def test_a_sweep_begins_in_this_process_and_goes_on_in_others_when_its_seconds_are_over():
     go_on, elsewhere = threading.Event(), Elsewhere()
-    executor = Here(elsewhere, 0.3, Compiling())
+    executor = InProcess(elsewhere, 0.3, Compiling())
     assert executor.submit(os.getpid).result(timeout=0) == os.getpid()
     long = executor.submit(go_on.wait, 60)  # does not hold up what comes after it
     executor.submit(os.getppid)
@@ -97,7 +97,7 @@ def test_what_needs_the_same_machine_code_waits_for_it_and_what_does_not_goes_el
     """
     ucb, other = RegretCell(C1(3), UCB1(), 100), RegretCell(C1(3), DPSE(epsilon=1.0), 100)
     elsewhere, compiling = Elsewhere(), Compiling()
-    executor, playing = Here(elsewhere, 0.2, compiling), Playing(compiling)
+    executor, playing = InProcess(elsewhere, 0.2, compiling), Playing(compiling)
     assert executor.place_for(ucb) is executor
     executor.submit(playing)
     assert playing.began.wait(60)
@@ -108,7 +108,7 @@ def test_what_needs_the_same_machine_code_waits_for_it_and_what_does_not_goes_el
     playing.end()
 
     compiling = Compiling()
-    executor, playing = Here(elsewhere, 1.0, compiling), Playing(compiling)
+    executor, playing = InProcess(elsewhere, 1.0, compiling), Playing(compiling)
     executor.place_for(ucb)
     executor.submit(playing)
     threading.Timer(1.5, playing.compiled.set).start()
@@ -149,10 +149,10 @@ def test_a_loop_that_is_being_compiled_is_noticed_also_within_another_one():
 def test_with_one_worker_all_is_simulated_in_this_process():
     for workers in (1, 2):
         with Processes(workers).executor() as (executor, _):
-            assert isinstance(executor, Here)
+            assert isinstance(executor, InProcess)
             assert (executor._ends == float("inf")) == (workers == 1)
     with OtherProcesses(1).executor() as (executor, _):
-        assert not isinstance(executor, Here)
+        assert not isinstance(executor, InProcess)
 
 
 def test_an_interrupted_run_leaves_no_thread(monkeypatch):
@@ -179,7 +179,7 @@ def test_an_interrupted_run_leaves_no_thread(monkeypatch):
 
 def test_an_interruption_is_raised_in_no_later_thread():
     """The system gives the identifier of a thread that ended to the next one, as to those of loky."""
-    executor = Here(Elsewhere(), 60, Compiling())
+    executor = InProcess(Elsewhere(), 60, Compiling())
     ident = executor.submit(threading.get_ident).result(timeout=0)
     executor._thread.join()
     interrupted, over = [], []
@@ -206,7 +206,7 @@ def test_an_interruption_is_raised_in_no_later_thread():
 
 def test_processes_see_no_signal_that_is_for_their_command():
     """Nor while they start, which takes seconds and in which they would print tracebacks."""
-    processes = OfProcesses(1)
+    processes = ProcessPool(1)
     try:
         assert processes.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result(timeout=60) >= set(ENDS)
     finally:

@@ -321,7 +321,7 @@ def test_the_page_of_the_site_is_what_the_command_writes(published, tmp_path, mo
     """The whole page, from stored results; of the command the plans alone: another test has what it makes of them."""
     plans, whole = published
     monkeypatch.setattr("scripts.site.pages.atlas.published_field", lambda _: whole)
-    (page,) = pages()
+    (page,) = pages(None, None)
     assert page.text.count("\n## ") > 8
     assert page.text.count("\n| ") > 100
     monkeypatch.setattr(sys, "argv", ["atlas", f"page={tmp_path}/atlas.md"])

@@ -20,7 +20,7 @@ from scripts.site.python_domain import IndexedPythonDomain
 
 @pytest.fixture(scope="module")
 def made():
-    return {page.place: page.text for page in reference.pages()}
+    return {page.place: page.text for page in reference.pages(None, None)}
 
 
 def keys_of(file):

@@ -17,6 +17,8 @@ from experiments.audit.table import ROWS, stored_audits
 from experiments.claims import ClaimVerdict, Outcome
 from experiments.config.compose import REPOSITORY
 from experiments.config.papers import papers
+from scripts.exhibits.claims import JudgedClaims
+from scripts.exhibits.collect import Collected
 from scripts.pages.audits import audit_table, set_parameters
 from scripts.pages.performance import Measured, performance_page, read_measured, times
 from scripts.pages.tables import Column, PageTable, TableEntry, rank_of, with_code
@@ -165,9 +167,9 @@ def test_the_page_of_claims_judges_only_what_is_not_judged(monkeypatch):
     ]
     judged = []
     monkeypatch.setattr(claims, "judge_claims", lambda every, _: judged.append(every) or verdicts)
-    (one,) = claims.pages_from(verdicts)
+    (one,) = claims.pages(None, Collected(judged=JudgedClaims(verdicts)))
     assert judged == []
-    (other,) = claims.pages_from(verdicts[1:])
+    (other,) = claims.pages(None, Collected(judged=JudgedClaims(verdicts[1:])))
     assert judged == [every]
     assert one.text == other.text
 
