@@ -20,7 +20,7 @@ from experiments.evidence.contests import ERROR, FEWEST, Contest
 from experiments.intervals import half_width
 
 MANY = 400  # runs of each finalist, of which the upper ends of intervals are no extreme runs
-PATIENCE = 30.0  # seconds that so many runs of all finalists may take; else there are as few as the rule admits
+PATIENCE = 10.0  # seconds that so many runs of all finalists may take; else there are as few as the rule admits
 PLACES = 4  # of the best arm, by which the runs of a finalist are shared
 NEGLIGIBLE = 100.0  # epsilon with which a finalist stands for itself without privacy
 QUICK = 0.1  # seconds that a run without privacy may take

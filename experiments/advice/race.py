@@ -212,11 +212,9 @@ def _largest_mean(stored: Stored) -> float:
 
     A wrong run loses what those that were seen lost, and at least the least gap for every user.
     """
-    best_found, lost = _found(stored), stored.headline.astype(float)
+    on_best, lost = _found(stored), stored.headline.astype(float)
     second, best = np.sort(_means(stored))[-2:]
-    wrong = max(
-        float(best - second) * stored.cell.horizon, float(lost[~best_found].mean()) if not best_found.all() else 0.0
-    )
-    chance = share(~best_found, EACH).high
-    right = float(lost[best_found].mean()) if best_found.any() else 0.0
+    wrong = max(float(best - second) * stored.cell.horizon, float(lost[~on_best].mean()) if not on_best.all() else 0.0)
+    chance = share(~on_best, EACH).high
+    right = float(lost[on_best].mean()) if on_best.any() else 0.0
     return max(mean_of(stored, OF_A_MEAN).interval.high, (1 - chance) * right + chance * wrong)
