@@ -239,7 +239,9 @@ def _modules_of(policy: AnyPolicy) -> list[ModuleType]:
     if module.__name__.partition(".")[0] in ("bandits", "__main__") or not getattr(module, "__file__", None):
         return []
     folder = Path(str(module.__file__)).parent
-    files = {name: getattr(loaded, "__file__", None) for name, loaded in sys.modules.items()}
+    files = {
+        name: getattr(loaded, "__file__", None) for name, loaded in sys.modules.copy().items()
+    }  # others may import
     return [sys.modules[name] for name, file in files.items() if file and Path(file).is_relative_to(folder)]
 
 

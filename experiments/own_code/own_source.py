@@ -207,7 +207,7 @@ def _in_folders(file: Path) -> bool:
 
 def _unload_but(kept: Iterable[Path]) -> None:
     """Unload the user's modules, but for those in some folders."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # in one step: another thread may import meanwhile
         loader = getattr(getattr(module, "__spec__", None), "loader", None)
         if isinstance(loader, _Loader) and not any(map(Path(loader.path).resolve().is_relative_to, kept)):
             del sys.modules[name]

@@ -122,7 +122,7 @@ def test_a_command_that_is_stopped_while_it(phase, tmp_path):
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-ADVISE = ["scripts.advise", "means=[0.5,0.6]", "users=1000", "epsilon=1", "trust=local", "runs=100"]
+ADVISE = ["scripts.advise", "means=[0.5,0.6]", "users=1000", "epsilon=1", "trust=local", "runs=125"]
 
 
 @pytest.mark.parametrize("later", [0.0, 1.7])  # seconds
