@@ -232,7 +232,7 @@ def test_who_learns_nothing_is_not_recommended_before_who_does(one):
 
 def test_a_coin_is_not_named_as_typical(one):
     asking = question(**CASE)
-    for wrong, named in ((48, False), (30, True)):
+    for wrong, named in ((38, False), (30, True)):
         rows, rivals = judged([row("a", 100, one), coin("b", wrong, one)])
         assert ("b loses less in a typical run, 0," in sentence(Answer(asking, rows, rivals, []))) == named
 
