@@ -77,6 +77,14 @@ def test_a_changed_number_is_named_and_a_turned_verdict_is_exit_code_1(places, c
     assert line.split() == ["fails", "(claim", "of", "ours)", "holds", "(claim", "of", "ours)"]
 
 
+def test_a_changed_number_alone_is_exit_code_1(places, call, overwrite):
+    store, stored = cells(places)
+    cell = stored["ucb1", 60]
+    overwrite(store, replace(cell, rows={**cell.rows, "regret": cell.regret * 1.001}))
+    outcome = call(*places, "id=little-regret", main=main)
+    assert (outcome.code, "1 the same, 1 different" in outcome.out, "fails" in outcome.out) == (1, True, False)
+
+
 def test_other_random_numbers_are_stored_apart(places, call):
     before = cells(places)[1]
     outcome = call(*places, "id=little-regret", "seed=7", main=main)
